@@ -1,0 +1,45 @@
+# Everything runs in a virtual environment that the Makefile builds from the lock file.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench lock clean
+
+help:            ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "planted needs Python 3.11 or newer; set PYTHON=..."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(STAMP)   ## recover a planted network, with a progress bar and a plot
+	$(BIN)/planted demo
+
+test: $(STAMP)   ## run the tests
+	$(BIN)/python -m pytest
+
+check: $(STAMP)  ## lint, formatting, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP) ## put the code into the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)  ## run the benchmarks (minutes)
+	$(BIN)/python -m pytest benchmarks --benchmark-only -p no:cacheprovider
+
+lock: $(STAMP)   ## resolve the dependencies anew into requirements.lock
+	$(BIN)/python -m pip install --quiet pip-tools
+	$(BIN)/pip-compile --quiet --strip-extras --extra dev --no-emit-index-url --no-emit-find-links \
+	  --no-emit-trusted-host --no-header --output-file requirements.lock pyproject.toml
+
+clean:           ## remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache

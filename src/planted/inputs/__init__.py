@@ -1,0 +1,5 @@
+"""What is known of the inputs x."""
+
+from planted.inputs._gaussian import Gaussian
+
+__all__ = ["Gaussian"]

@@ -1,0 +1,40 @@
+"""Names a caller may type, and the sentence said about one that is not known.
+
+Imports neither NumPy nor JAX, so that a command line can check its arguments before they load.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+ACTIVATIONS: tuple[str, ...] = (
+    "relu",
+    "leaky_relu",
+    "abs",
+    "quadratic",
+    "squared_relu",
+    "softplus",
+    "sigmoid",
+    "tanh",
+    "erf",
+    "standard_erf",
+    "tanh_probability",
+    "erf_probability",
+)
+"""Activations that `planted.activations.get` knows by name."""
+
+METHODS: tuple[str, ...] = ("auto", "landscape", "hermite", "squared")
+"""Recovery methods that the estimators and the command line know by name."""
+
+
+def unknown(kind: str, name: object, known: Iterable[str]) -> str:
+    """Say that `name` is not a known `kind`, suggest the nearest one, and list those that are.
+
+    >>> unknown("method", "hermit", METHODS)
+    "unknown method 'hermit'; did you mean 'hermite'? Known: auto, landscape, hermite, squared."
+    >>> unknown("method", "zzz", METHODS)
+    "unknown method 'zzz'. Known: auto, landscape, hermite, squared."
+    """
+    known = tuple(known)
+    nearest = get_close_matches(str(name), known, n=1)
+    hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
+    return f"unknown {kind} {name!r}{hint} Known: {', '.join(known)}."

@@ -1,0 +1,176 @@
+"""What every objective promises: value, gradient, Hessian-vector product, Hessian.
+
+A subclass writes one traceable function: `traced_value(params)` for a closed form, or for an empirical
+objective `block_sum(params, block)`, its sum over one block of rows, and `penalty(params)`, what does not
+depend on rows. Derivatives come from automatic differentiation, block by block, so memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from planted.precision import float64, to_jax, to_numpy
+from planted.pytrees import Pytree
+from planted.rows import Block, Rows
+
+Params = Any
+"""An array (k, d) of weights, or a dict of arrays such as {"weights": (k, d), "output": (k,)}."""
+
+_HESSIAN_COLUMNS = 64
+
+
+class Objective(Pytree, ABC):
+    """A function to minimise over parameters, with exact derivatives in float64."""
+
+    n_features: int
+    non_negative: bool = False
+
+    @abstractmethod
+    def traced_value(self, params: Params) -> jax.Array:
+        """The objective as a JAX-traceable function."""
+
+    def traced_value_and_gradient(self, params: Params) -> tuple[jax.Array, Params]:
+        """Value and gradient, traceable."""
+        return jax.value_and_grad(self.traced_value)(params)
+
+    def traced_hvp(self, params: Params, direction: Params) -> Params:
+        """Hessian times `direction`, traceable: forward mode over reverse mode."""
+        return jax.jvp(jax.grad(self.traced_value), (params,), (direction,))[1]
+
+    def check(self, params: Params) -> Params:
+        """`params` as float64 arrays, or a ValueError that says what is wrong with them."""
+        named = params if isinstance(params, dict) else {"weights": params}
+        arrays = {}
+        for name, value in named.items():
+            if getattr(value, "dtype", np.float64) == np.float32:
+                raise ValueError(f"{name} is float32; objectives are evaluated in float64, so pass float64")
+            try:
+                arrays[name] = np.asarray(value, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ValueError(f"{name} must be an array of numbers") from None
+            if not np.all(np.isfinite(arrays[name])):
+                raise ValueError(f"{name} holds NaN or infinite values")
+        self.check_shapes(arrays)
+        return to_jax(arrays if isinstance(params, dict) else arrays["weights"])
+
+    def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
+        """Raise a ValueError unless `arrays`, by name, have the shapes this objective takes."""
+        if set(arrays) != {"weights"}:
+            raise ValueError(f"{type(self).__name__} takes an array (k, {self.n_features}) of weights")
+        check_weights(arrays["weights"], self.n_features)
+
+    @float64
+    def value(self, params: Params) -> float:
+        """The objective at `params`."""
+        return float(_value(self, self.check(params)))
+
+    @float64
+    def gradient(self, params: Params) -> Params:
+        """Its gradient, of the same structure as `params`."""
+        return to_numpy(_value_and_gradient(self, self.check(params))[1])
+
+    @float64
+    def value_and_gradient(self, params: Params) -> tuple[float, Params]:
+        """Both at the cost of the gradient."""
+        value, gradient = _value_and_gradient(self, self.check(params))
+        return float(value), to_numpy(gradient)
+
+    @float64
+    def hvp(self, params: Params, direction: Params) -> Params:
+        """Hessian at `params` times `direction`, which has the structure of `params`."""
+        params, direction = self.check(params), self.check(direction)
+        if jax.tree.map(jnp.shape, params) != jax.tree.map(jnp.shape, direction):
+            raise ValueError("direction must have the same shapes as params")
+        return to_numpy(_hvp(self, params, direction))
+
+    @float64
+    def hessian(self, params: Params) -> np.ndarray:
+        """Hessian (p, p) over the p parameters, flattened in the order of `jax.flatten_util.ravel_pytree`.
+
+        A dict is flattened by sorted names, each array row by row.
+        """
+        flat, unravel = ravel_pytree(self.check(params))
+        params = unravel(flat)
+        columns = []
+        for start in range(0, flat.size, _HESSIAN_COLUMNS):
+            block = jnp.eye(flat.size)[start : start + _HESSIAN_COLUMNS]
+            products = _hvps(self, params, jax.vmap(unravel)(block))
+            columns.append(np.asarray(jax.vmap(lambda tree: ravel_pytree(tree)[0])(products)))
+        matrix = np.concatenate(columns)
+        return (matrix + matrix.T) / 2
+
+
+class RowObjective(Objective):
+    """A weighted mean over rows plus a penalty: additive over blocks of rows."""
+
+    rows: Rows
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """Number of inputs d."""
+        return self.rows.n_features
+
+    @abstractmethod
+    def block_sum(self, params: Params, block: Block) -> jax.Array:
+        """Sum of the weighted row losses over one block."""
+
+    def penalty(self, params: Params) -> jax.Array | float:
+        """What does not depend on rows."""
+        return 0.0
+
+    def traced_value(self, params: Params) -> jax.Array:
+        """Mean over rows plus penalty."""
+        return self.rows.mean(lambda block: self.block_sum(params, block)) + self.penalty(params)
+
+    def traced_value_and_gradient(self, params: Params) -> tuple[jax.Array, Params]:
+        """Value and gradient, accumulated block by block."""
+        rows = self.rows.mean(lambda block: jax.value_and_grad(self.block_sum)(params, block))
+        return jax.tree.map(
+            jnp.add, rows, jax.value_and_grad(lambda p: jnp.asarray(self.penalty(p)) + 0.0)(params)
+        )
+
+    def traced_hvp(self, params: Params, direction: Params) -> Params:
+        """Hessian-vector product, accumulated block by block."""
+
+        def product(block: Block) -> Params:
+            return jax.jvp(lambda p: jax.grad(self.block_sum)(p, block), (params,), (direction,))[1]
+
+        penalty = jax.jvp(jax.grad(lambda p: jnp.asarray(self.penalty(p)) + 0.0), (params,), (direction,))[1]
+        return jax.tree.map(jnp.add, self.rows.mean(product), penalty)
+
+
+def check_weights(weights: np.ndarray, n_features: int) -> None:
+    """Raise a ValueError unless `weights` is (k, n_features) with k ≥ 1.
+
+    >>> check_weights(np.ones((2, 3)), 4)
+    Traceback (most recent call last):
+    ValueError: weights has shape (2, 3), expected (k, 4)
+    """
+    if weights.ndim != 2 or weights.shape[1] != n_features or not len(weights):
+        raise ValueError(f"weights has shape {weights.shape}, expected (k, {n_features})")
+
+
+@jax.jit
+def _value(objective: Objective, params: Params) -> jax.Array:
+    return objective.traced_value(params)
+
+
+@jax.jit
+def _value_and_gradient(objective: Objective, params: Params) -> tuple[jax.Array, Params]:
+    return objective.traced_value_and_gradient(params)
+
+
+@jax.jit
+def _hvp(objective: Objective, params: Params, direction: Params) -> Params:
+    return objective.traced_hvp(params, direction)
+
+
+@jax.jit
+def _hvps(objective: Objective, params: Params, directions: Params) -> Params:
+    return jax.vmap(lambda direction: objective.traced_hvp(params, direction))(directions)

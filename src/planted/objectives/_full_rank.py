@@ -1,0 +1,249 @@
+r"""The loss F for any full-rank weights, and its ℓ2-regularised form (Ge et al. 2017, appendices A.2 and A.3).
+
+F replaces the norm ‖b_j‖ in G by the norm that the teacher itself defines,
+
+    F(B) = s E[y Σ_{j≠k} ϕ(b_j, b_k, x)] − μ s E[y Σ_j φ(b_j, x)] + λ Σ_j (b_jᵀ T b_j − 1)² + δ/2 ‖B‖²_F,
+
+    T = Σ_i a*_i b*_i b*_iᵀ = E[y (xxᵀ − I)] / (√2 σ̂₂).
+
+With T = WW⁻ᵀ… whitened, F is G for the orthonormal vectors o_i = T^{-1/2} √a*_i b*_i and outputs 1/a*_i, so
+the rows of B^{-T} at a minimum are ±√a*_i b*_i up to a factor near one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from planted import activations
+from planted.activations import Activation
+from planted.networks import Network
+from planted.objectives._base import Objective, Params, RowObjective
+from planted.objectives._landscape import (
+    SMALL,
+    Constants,
+    _moments,
+    _without_lower_parts,
+    constants,
+    fourth_coefficient,
+    lower_part,
+    quartic_sum,
+    teacher_tensor,
+    tensor_pairs,
+)
+from planted.objectives._moments import fourth_contraction
+from planted.precision import float64, to_jax
+from planted.rows import ArrayRows, Block
+from planted.validation import as_rows
+
+
+def second_coefficient(activation: Activation) -> float:
+    """σ̂₂, or a ValueError where it vanishes and T cannot be estimated.
+
+    >>> round(second_coefficient(activations.get("quadratic")), 12)
+    1.414213562373
+    """
+    second = activation.hermite(2)
+    if abs(second) < 1e-12:
+        raise ValueError(f"the 2nd Hermite coefficient of {activation.name} is zero, so F is not defined")
+    return second
+
+
+def read_off(B: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Unit weights (k, d) and outputs (k,) from a minimiser B (k, d) of F, through the pseudo-inverse.
+
+    The rows of (B†)ᵀ are ±√a*_i b*_i (Theorems A.4 and A.5); their signs are not determined by F.
+
+    >>> weights, output = read_off(np.diag([1.0, 0.5]))
+    >>> output
+    array([1., 4.])
+    """
+    rows = np.linalg.pinv(np.asarray(B, dtype=np.float64)).T
+    norms = np.linalg.norm(rows, axis=1)
+    return rows / norms[:, None], norms**2
+
+
+def _outputs_from(whitened: np.ndarray) -> tuple[float, float]:
+    """Largest and smallest output weight, from the eigenvalues 1/a*_i."""
+    inverse = np.sort(np.linalg.eigvalsh(whitened))
+    if inverse[-1] <= 0:
+        raise ValueError(
+            "the estimated output weights are not positive, so μ and λ do not follow from the theorem"
+        )
+    return 1 / max(inverse[0], 0.05 * inverse[-1]), 1 / inverse[-1]
+
+
+def full_rank_constants(
+    fourth: float, largest: float, smallest: float, mu: float | None, lam: float | None, delta: float | None,
+    T: np.ndarray, k: int, accuracy: float = 0.1,
+) -> Constants:  # fmt: skip
+    """μ and λ for outputs 1/a*_i, and δ by Theorem A.5 for the given accuracy where it is None.
+
+    >>> full_rank_constants(0.1, 2.0, 1.0, None, None, 0.0, np.eye(2), 2).mu
+    0.06
+    """
+    base = constants(fourth, 1 / smallest, 1 / largest, mu, lam)
+    if delta is None:
+        spectrum = np.sort(np.linalg.eigvalsh(T))[::-1][:k]
+        d = len(T)
+        kappa = spectrum[0] / spectrum[-1]
+        curvature = SMALL * min(base.mu * smallest / (largest**2 * d), base.lam) * spectrum[-1]
+        delta = min(SMALL * abs(fourth) * accuracy / (largest * k * d**0.5 * kappa**0.5), curvature / 2)
+    if not (np.isfinite(delta) and delta >= 0):
+        raise ValueError(f"delta must be a non-negative number, not {delta!r}")
+    return Constants(base.mu, base.lam, float(largest), float(smallest), float(delta))
+
+
+class FullRankLandscape(RowObjective):
+    """The empirical loss F over B (k, d), for any full-rank teacher with positive outputs.
+
+    Parameters
+    ----------
+    X : array (n, d)
+        Standard Gaussian rows.
+    y : array (n,)
+    activation : str, Activation or callable
+        With σ̂₂ ≠ 0 and σ̂₄ ≠ 0.
+    mu, lam : float, optional
+        By default from estimates of the outputs: with P = T⁺ the eigenvalues of E[y H₄(P)] in coordinates
+        that whiten T are 1/a*_i.
+    delta : float or None
+        Weight of the ℓ2 term; None takes the value of Theorem A.5.
+    n_hidden : int, optional
+        Number of teacher neurons, d if omitted.
+    variance_reduction : bool
+        As in :class:`planted.objectives.Landscape`.
+
+    Examples
+    --------
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(50_000, 3, 3, weights="correlated", output="positive", random_state=0)
+    >>> F = FullRankLandscape(data.X, data.y, "relu")
+    >>> good = np.linalg.inv(np.sqrt(data.teacher.output)[:, None] * data.teacher.weights).T
+    >>> bool(F.value(good) < F.value(np.eye(3)))
+    True
+    """
+
+    _arrays = ("rows", "fit", "T", "sign", "mu", "lam", "delta")
+
+    @float64
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        activation: Any = "relu",
+        mu: float | None = None,
+        lam: float | None = None,
+        delta: float | None = 0.0,
+        *,
+        n_hidden: int | None = None,
+        variance_reduction: bool = True,
+    ) -> None:
+        inputs, targets = as_rows(X, y)
+        act = activations.get(activation)
+        fourth, second = fourth_coefficient(act), second_coefficient(act)
+        rows = ArrayRows(to_jax(inputs), to_jax(targets))
+        self.T = _moments(rows).hermite_second / (2**0.5 * second)
+        if variance_reduction:
+            rows = _without_lower_parts(rows)
+        self.rows = rows
+        self.fit = _moments(rows)
+        k = min(n_hidden or inputs.shape[1], inputs.shape[1])
+        self.constants = self._defaults(fourth, mu, lam, delta, k)
+        self.sign = to_jax(np.sign(fourth))
+        self.mu, self.lam = to_jax(self.constants.mu), to_jax(self.constants.lam)
+        self.delta = to_jax(self.constants.delta)
+
+    def _defaults(
+        self, fourth: float, mu: float | None, lam: float | None, delta: float | None, k: int
+    ) -> Constants:
+        T = np.asarray(self.T)
+        W = whitening(T, k)
+        contraction = np.asarray(fourth_contraction(self.rows, to_jax(W @ W.T), self.fit))
+        largest, smallest = _outputs_from(W.T @ contraction @ W / (24**0.5 * fourth))
+        return full_rank_constants(fourth, largest, smallest, mu, lam, delta, T, k)
+
+    def block_sum(self, params: Params, block: Block) -> jax.Array:
+        """The quartic part over a block."""
+        return self.sign * quartic_sum(params, block, self.mu)
+
+    def penalty(self, params: Params) -> jax.Array:
+        """The part known from moments, λ Σ (b_jᵀTb_j − 1)² and δ/2 ‖B‖²."""
+        return self.sign * lower_part(params, self.fit, self.mu) + _norms(
+            params, self.T, self.lam, self.delta
+        )
+
+
+def whitening(T: np.ndarray, k: int) -> np.ndarray:
+    """W (d, k) with WᵀTW = I on the span of T's k leading eigenvectors.
+
+    >>> whitening(np.diag([4.0, 1.0, 0.0]), 2)
+    array([[0.5, 0. ],
+           [0. , 1. ],
+           [0. , 0. ]])
+    """
+    values, vectors = np.linalg.eigh(T)
+    values, vectors = values[::-1][:k], vectors[:, ::-1][:, :k]
+    if values[-1] <= 0:
+        raise ValueError(
+            f"the second Hermite moment has fewer than {k} positive eigenvalues: the outputs are not all positive, "
+            "or there are fewer neurons, or too few rows"
+        )
+    vectors = vectors * np.where(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(k)] < 0, -1.0, 1.0)
+    return vectors / np.sqrt(values)
+
+
+def _norms(B: jax.Array, T: jax.Array, lam: jax.Array, delta: jax.Array) -> jax.Array:
+    excess = jnp.sum((B @ T) * B, axis=1) - 1
+    return lam * jnp.sum(excess * excess) + delta / 2 * jnp.sum(B * B)
+
+
+class PopulationFullRankLandscape(Objective):
+    """Expectation of :class:`FullRankLandscape` under x ~ N(0, I) and y from a teacher.
+
+    Examples
+    --------
+    >>> teacher = Network([[1.0, 0.0], [0.6, 0.8]], [1.0, 2.0])
+    >>> F = PopulationFullRankLandscape(teacher)
+    >>> B = np.linalg.inv(np.sqrt(teacher.output)[:, None] * teacher.weights).T
+    >>> bool(np.linalg.norm(F.gradient(B)) < 0.02)
+    True
+    """
+
+    _arrays = ("directions", "weights", "T", "mu", "lam", "delta")
+
+    @float64
+    def __init__(
+        self, teacher: Network, mu: float | None = None, lam: float | None = None, delta: float | None = 0.0
+    ) -> None:
+        fourth, second = fourth_coefficient(teacher.activation), second_coefficient(teacher.activation)
+        directions, weights = teacher_tensor(teacher, 4)
+        scale = teacher_tensor(teacher, 2)[1] / second
+        T = (directions.T * scale) @ directions
+        # In whitened coordinates the fourth-order coefficients are w_i / (σ̂₄ scale_i²), 1/a*_i for unit rows.
+        outputs = fourth * scale**2 / weights
+        if np.any(scale <= 0) or np.any(outputs <= 0):
+            raise ValueError("F needs a teacher with positive output weights")
+        k = min(teacher.n_hidden, teacher.n_features)
+        self.constants = full_rank_constants(fourth, outputs.max(), outputs.min(), mu, lam, delta, T, k)
+        self.directions, self.weights, self.T = (
+            to_jax(directions),
+            to_jax(np.sign(fourth) * weights),
+            to_jax(T),
+        )
+        self.mu, self.lam = to_jax(self.constants.mu), to_jax(self.constants.lam)
+        self.delta = to_jax(self.constants.delta)
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """Number of inputs d."""
+        return self.directions.shape[1]
+
+    def traced_value(self, params: Params) -> jax.Array:
+        """F at B (k, d)."""
+        pairs = tensor_pairs(params, self.directions, self.weights, self.mu)
+        return pairs + _norms(params, self.T, self.lam, self.delta)

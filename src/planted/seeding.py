@@ -1,0 +1,28 @@
+"""One `random_state` in, independent typed JAX keys out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from sklearn.utils import check_random_state
+
+
+def key_from(random_state: Any) -> jax.Array:
+    """A JAX key from what scikit-learn calls a random state (None, an integer, a RandomState or Generator).
+
+    None gives a new key each time; an integer always the same one.
+
+    >>> bool(key_from(3) == key_from(3))
+    True
+    """
+    if isinstance(random_state, np.random.Generator):
+        seed = int(random_state.integers(2**32))
+    elif isinstance(random_state, (int, np.integer)):
+        seed = int(random_state)
+        if not 0 <= seed < 2**32:
+            raise ValueError(f"a seed must be an integer from 0 to 4294967295, not {seed}")
+    else:
+        seed = int(check_random_state(random_state).randint(0, 2**32, dtype=np.uint64))
+    return jax.random.key(seed)

@@ -1,0 +1,43 @@
+"""Arrays that callers give, checked once, with one clear sentence when they cannot be used."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def as_matrix(name: str, value: ArrayLike, ndim: int = 2) -> np.ndarray:
+    """`value` as a finite float64 array with `ndim` dimensions.
+
+    >>> as_matrix("X", [[1, 2]])
+    array([[1., 2.]])
+    >>> as_matrix("X", [[1, float("nan")]])
+    Traceback (most recent call last):
+    ValueError: X has a NaN or infinite value in row 0
+    """
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a rectangular array of numbers") from None
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension{'s' * (ndim > 1)}, not {array.ndim}")
+    if not array.size:
+        raise ValueError(f"{name} is empty")
+    finite = np.isfinite(array)
+    if not finite.all():
+        row = int(np.argmin(finite.reshape(len(array), -1).all(axis=1)))
+        raise ValueError(f"{name} has a NaN or infinite value in row {row}")
+    return array
+
+
+def as_rows(X: ArrayLike, y: ArrayLike, ndim: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """X (n, d) and y (n,) as finite float64 arrays of equal length.
+
+    >>> as_rows([[1.0], [2.0]], [1.0])
+    Traceback (most recent call last):
+    ValueError: X has 2 rows but y has 1 entries
+    """
+    inputs, targets = as_matrix("X", X, ndim), as_matrix("y", y, 1)
+    if len(inputs) != len(targets):
+        raise ValueError(f"X has {len(inputs)} rows but y has {len(targets)} entries")
+    return inputs, targets
