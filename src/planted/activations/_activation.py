@@ -93,7 +93,7 @@ class Activation:
         opposite: relu'(0) = 0, leaky_relu'(0) = slope, abs'(0) = 0, squared_relu''(0) = 0. `jax.grad` of
         `function` agrees. The convention for a `custom` function is that of JAX's own derivative of it.
 
-        >>> from planted.activations import get
+        >>> from planted.activations import get, softplus
         >>> get("quadratic").derivative([1.0, 3.0])
         array([2., 6.])
         >>> float(softplus(b=100.0).derivative(0.0, order=2))

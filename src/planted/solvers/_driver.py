@@ -95,21 +95,18 @@ def descend(
         state, trace = jax.lax.scan(one, state, keys)
         return state, jax.tree.map(lambda leaf: leaf[-1], trace)
 
-    if fresh:
-        chunk = jax.jit(lambda state, key, count: advance(problem, state, key, count), static_argnums=2)
-    else:
-        compiled = jax.jit(advance, static_argnums=3)
-        chunk = lambda state, key, count: compiled(problem, state, key, count)  # noqa: E731
+    # An objective is an argument of the compiled program; a sampler, which is code, is part of it.
+    compiled = jax.jit(advance, static_argnums=(0, 3) if fresh else 3)
     state = jax.vmap(solver.init)(params) if side_by_side else solver.init(params)
 
     history, done, status = History(), 0, "step limit"
     best, waited = np.inf, 0
-    value = norm = np.nan
+    value = norm = np.asarray(np.nan)
     while done < steps:
         count = min(record_every, steps - done)
-        state, (value, norm) = chunk(state, jax.random.fold_in(key, done), count)
+        state, last = compiled(problem, state, jax.random.fold_in(key, done), count)
         done += count
-        value, norm = np.asarray(value), np.asarray(norm)
+        value, norm = (np.asarray(entry) for entry in last)
         history.step.append(done)
         history.value.append(value)
         history.gradient_norm.append(norm)

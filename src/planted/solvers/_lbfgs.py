@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import scipy.optimize
 from jax.flatten_util import ravel_pytree
@@ -51,7 +52,7 @@ def lbfgs(
     history = History()
 
     def function(vector: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _value_and_gradient(objective, unravel(vector))
+        value, gradient = _value_and_gradient(objective, unravel(jnp.asarray(vector)))
         return float(value), np.asarray(ravel_pytree(gradient)[0])
 
     def record(intermediate_result: scipy.optimize.OptimizeResult) -> None:
@@ -78,7 +79,7 @@ def lbfgs(
         "diverged": "the value became infinite or NaN",
     }[status]
     return Descent(
-        params=to_numpy(unravel(found.x)),
+        params=to_numpy(unravel(jnp.asarray(found.x))),
         value=float(found.fun),
         gradient_norm=norm,
         status=status,

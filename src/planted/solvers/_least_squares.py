@@ -38,9 +38,10 @@ def _normal_equations(objective: Squared, params: Any) -> tuple[jax.Array, jax.A
         piece = max(1, min(n, _JACOBIAN_ENTRIES // size))
         pieces = -(-n // piece)
         pad = pieces * piece - n
-        cut = lambda a: jnp.concatenate([a, jnp.zeros((pad, *a.shape[1:]), a.dtype)]).reshape(
-            pieces, piece, *a.shape[1:]
-        )
+
+        def cut(array: jax.Array) -> jax.Array:
+            padded = jnp.concatenate([array, jnp.zeros((pad, *array.shape[1:]), array.dtype)])
+            return padded.reshape(pieces, piece, *array.shape[1:])
 
         def one(total: tuple[jax.Array, jax.Array], part: Block) -> tuple[tuple[jax.Array, jax.Array], None]:
             J = jax.vmap(row_gradient)(part["x"])
