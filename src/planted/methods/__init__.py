@@ -1,0 +1,22 @@
+"""Recipes: each names one part of every kind and puts them in order.
+
+A method is called as `method(X, y, n_hidden, activation, fit_bias=…, key=…, progress=…)` and returns a
+:class:`Recovery`.
+"""
+
+from collections.abc import Callable
+
+from planted.methods._auto import auto
+from planted.methods._hermite import hermite
+from planted.methods._landscape import landscape
+from planted.methods._recovery import Recovery, refine, verdict
+from planted.methods._squared import squared
+
+METHODS: dict[str, Callable[..., Recovery]] = {
+    "auto": auto,
+    "landscape": landscape,
+    "hermite": hermite,
+    "squared": squared,
+}
+
+__all__ = ["METHODS", "Recovery", "auto", "hermite", "landscape", "refine", "squared", "verdict"]
