@@ -97,6 +97,19 @@ def without_lower_parts(rows: ArrayRows, iterations: int = 8) -> tuple[ArrayRows
     return rows.with_targets(lambda block, fit: block["y"] - fit(block["x"]), fit), fit
 
 
+def without_linear_part(rows: ArrayRows) -> ArrayRows:
+    """Rows whose targets have lost their fitted constant and linear parts only.
+
+    >>> x = jax.random.normal(jax.random.key(0), (4000, 2))
+    >>> rest = without_linear_part(ArrayRows(x, 3.0 + x[:, 0]))
+    >>> bool(jnp.std(rest.blocks["y"]) < 0.1)
+    True
+    """
+    fit = fit_quadratic(rows, iterations=2)
+    linear = fit._replace(quadratic=jnp.zeros_like(fit.quadratic))
+    return rows.with_targets(lambda block, fit: block["y"] - fit(block["x"]), linear)
+
+
 def fourth_contraction(rows: Rows, contracted: jax.Array, fit: Moments) -> jax.Array:
     """E[y H₄(x)(P)], the (d, d) contraction of the fourth Hermite tensor with a symmetric P (d, d).
 
