@@ -10,9 +10,21 @@ from planted.objectives._full_rank import (
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
 from planted.objectives._landscape import Landscape, PopulationLandscape
 from planted.objectives._pairs import PopulationPairs, appendix_d
+from planted.objectives._quadratic import (
+    ApproximateMinimumBound,
+    QuadraticForm,
+    QuadraticVerdict,
+    approximate_minimum_bound,
+    hessian_form,
+    quadratic_jacobian,
+    quadratic_matrix,
+    quadratic_verdict,
+    residual_matrix,
+)
 from planted.objectives._squared import PopulationSquared, Squared
 
 __all__ = [
+    "ApproximateMinimumBound",
     "FullRankLandscape",
     "Hermite24",
     "Landscape",
@@ -23,9 +35,17 @@ __all__ = [
     "PopulationLandscape",
     "PopulationPairs",
     "PopulationSquared",
+    "QuadraticForm",
+    "QuadraticVerdict",
     "RowObjective",
     "Squared",
     "appendix_d",
+    "approximate_minimum_bound",
+    "hessian_form",
+    "quadratic_jacobian",
+    "quadratic_matrix",
+    "quadratic_verdict",
     "read_off",
+    "residual_matrix",
     "whitening",
 ]
