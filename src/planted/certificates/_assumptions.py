@@ -21,7 +21,7 @@ from planted.validation import as_matrix
 Status = Literal["holds", "fails", "unknown"]
 
 _SMALL = 0.01
-_SIGNIFICANCE = 0.01
+_SIGNIFICANCE = 0.001
 _ZERO = 1e-10
 
 
@@ -257,9 +257,10 @@ def assumptions_of(objective: Objective, params: Params) -> list[Assumption]:
     source: Any = objective
     blocks = getattr(getattr(source, "rows", None), "blocks", None)
     X = None
-    if blocks is not None and blocks["x"].ndim == 3:
+    if blocks is not None:
         live = np.asarray(blocks["weight"]).reshape(-1) > 0
-        X = np.asarray(blocks["x"]).reshape(-1, blocks["x"].shape[-1])[live]
+        # Patches of a convolutional row are inputs side by side.
+        X = np.asarray(blocks["x"]).reshape(len(live), -1)[live]
     activation = getattr(source, "activation", None)
     named = params if isinstance(params, dict) else {"weights": params}
     network = None

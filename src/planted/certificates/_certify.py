@@ -93,7 +93,7 @@ class Certificate:
     def __str__(self) -> str:
         lines = [
             f"{self.kind}: {self.reason}",
-            f"  value {self.value:.6g}, gradient {self.gradient_norm:.3g}, critical below {self.gradient_tolerance:.3g}",
+            f"  value {self.value:.6g}, gradient {self.gradient_norm:.3g} (zero below {self.gradient_tolerance:.1g})",
             f"  smallest Hessian eigenvalue {self.min_eigenvalue:.6g} (residual {self.residual:.1g}, "
             f"spectral norm {self.hessian_norm:.3g}, {self.method})",
         ]
@@ -140,16 +140,17 @@ def _measure(objective: Objective, params: Params) -> _Point:
     return _Point(objective, flat, unravel, value, np.asarray(ravel_pytree(gradient)[0]), size if size > 0 else 1.0)
 
 
-def _fall(point: _Point, direction: np.ndarray, norm: float) -> tuple[float, np.ndarray]:
+def _fall(point: _Point, direction: np.ndarray, norm: float, length: float = 0.0) -> tuple[float, np.ndarray]:
     """Largest decrease seen along ±direction beyond what the gradient alone explains, and the direction so signed.
+
+    Steps are fractions of the parameters' size, and `length` where one is known to lead down.
 
     A convex loss falls by at most ‖∇f‖t over a step t, so a larger fall is evidence of a way out.
     """
     best, signed = 0.0, direction
     noise = 1e-14 * max(abs(point.value), norm * point.size**2)
     slope = float(np.linalg.norm(point.gradient))
-    for relative in _STEPS:
-        t = relative * point.size
+    for t in (*(relative * point.size for relative in _STEPS), length):
         for sign in (1.0, -1.0):
             drop = point.value - point.value_at(point.flat + sign * t * direction)
             if drop > max(best, 2 * slope * t + noise):
@@ -305,7 +306,8 @@ def _flat_point(
     kind, reason, escape = examine(point.objective, params, kernel, inverse, norm, point.size, tolerance)
     if escape is None:
         return verdict(kind, reason, flat=names)
-    drop, way = _fall(point, escape, norm)
+    length = float(np.linalg.norm(escape))
+    drop, way = _fall(point, escape / length, norm, length)
     if drop > 0:
         return verdict("saddle", reason, way, drop, names)
     return verdict("undecided", f"{reason}, but no decrease could be measured", flat=names)
