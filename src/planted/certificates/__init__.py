@@ -4,8 +4,8 @@ from planted.certificates._assumptions import Assumption, assumptions
 from planted.certificates._certify import KINDS, Certificate, certify
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._normality import Normality, henze_zirkler
-from planted.certificates._spectrum import Curvature, smallest_curvature
 from planted.certificates._symmetries import Symmetry, flat_symmetries
+from planted.objectives._curvature import Curvature, smallest_curvature
 
 __all__ = [
     "KINDS",

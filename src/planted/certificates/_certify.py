@@ -12,9 +12,9 @@ from planted.certificates._assumptions import Assumption, assumptions_of
 from planted.certificates._degenerate import examine
 from planted.certificates._global import global_verdict
 from planted.certificates._kinks import Kinks, find_kinks
-from planted.certificates._spectrum import DENSE_SIZE, Curvature, smallest_curvature
 from planted.certificates._symmetries import flat_symmetries, span
 from planted.objectives import Objective, Params, Squared
+from planted.objectives._curvature import DENSE_SIZE, Curvature, smallest_curvature
 from planted.precision import float64, to_numpy
 
 KINDS = ("global minimum", "local minimum", "saddle", "not critical", "undecided")

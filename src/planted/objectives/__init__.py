@@ -1,6 +1,7 @@
 """What to minimise: one file per loss."""
 
 from planted.objectives._base import Objective, Params, RowObjective
+from planted.objectives._curvature import Curvature, smallest_curvature
 from planted.objectives._full_rank import (
     FullRankLandscape,
     PopulationFullRankLandscape,
@@ -25,6 +26,7 @@ from planted.objectives._squared import PopulationSquared, Squared
 
 __all__ = [
     "ApproximateMinimumBound",
+    "Curvature",
     "FullRankLandscape",
     "Hermite24",
     "Landscape",
@@ -47,5 +49,6 @@ __all__ = [
     "quadratic_verdict",
     "read_off",
     "residual_matrix",
+    "smallest_curvature",
     "whitening",
 ]

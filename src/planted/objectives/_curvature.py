@@ -14,8 +14,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from planted.objectives import Objective, Params
-from planted.objectives._base import _hvp
+from planted.objectives._base import Objective, Params, _hvp
 from planted.precision import float64
 
 DENSE_SIZE = 600
