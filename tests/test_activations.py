@@ -14,6 +14,7 @@ import pytest
 from scipy import integrate, special
 
 from planted import activations, names
+from planted.activations import _library
 from planted.quadrature import gaussian_expectation, hermite_polynomials
 
 
@@ -70,9 +71,7 @@ def scipy_expectation(function, kinks=()):
     def integrand(z):
         return function(z) * (math.exp(-z * z / 2) / math.sqrt(2 * math.pi))
 
-    pieces = [
-        integrate.quad_vec(integrand, a, b, epsabs=1e-14, norm="max") for a, b in itertools.pairwise(cuts)
-    ]
+    pieces = [integrate.quad_vec(integrand, a, b, epsabs=1e-14, norm="max") for a, b in itertools.pairwise(cuts)]
     return np.sum([piece[0] for piece in pieces], axis=0)
 
 
@@ -90,9 +89,7 @@ def test_values(act, reference):
 def test_hermite_against_scipy(act, reference):
     orders = np.arange(21)
     scales = np.sqrt(special.factorial(orders))
-    expected = scipy_expectation(
-        lambda z: reference(z) * special.eval_hermitenorm(orders, z) / scales, act.kinks
-    )
+    expected = scipy_expectation(lambda z: reference(z) * special.eval_hermitenorm(orders, z) / scales, act.kinks)
     np.testing.assert_allclose([act.hermite(j) for j in orders], expected, rtol=0, atol=1e-12)
 
 
@@ -218,9 +215,7 @@ def test_parity(act, reference):
     centred = act(GRID) - act.offset - act.tilt * GRID
     mirrored = act(-GRID) - act.offset + act.tilt * GRID
     if act.centred_parity is not None:
-        np.testing.assert_allclose(
-            mirrored, centred if act.centred_parity == "even" else -centred, atol=1e-14
-        )
+        np.testing.assert_allclose(mirrored, centred if act.centred_parity == "even" else -centred, atol=1e-14)
         zeros = range(3, 20, 2) if act.centred_parity == "even" else range(2, 20, 2)
         assert all(act.hermite(j) == 0.0 for j in zeros)
     if act.parity is not None:
@@ -263,9 +258,7 @@ def test_bounds_hold_and_are_reached(act, reference):
     assert act(1e9) == pytest.approx(high, rel=1e-12) or high == math.inf
 
 
-@pytest.mark.parametrize(
-    "name", ["leaky_relu", "quadratic", "squared_relu", "softplus", "sigmoid", "tanh", "erf"]
-)
+@pytest.mark.parametrize("name", ["leaky_relu", "quadratic", "squared_relu", "softplus", "sigmoid", "tanh", "erf"])
 def test_numerical_bounds_find_the_closed_forms(name):
     act = activations.get(name)
     blind = activations.custom(act.function, kinks=act.kinks)
@@ -402,7 +395,7 @@ def test_hermite_polynomials_are_orthonormal():
 
 
 def test_names():
-    assert set(names.ACTIVATIONS) == set(activations._FACTORIES)
+    assert set(names.ACTIVATIONS) == set(_library.FACTORIES)
     assert all(activations.get(name).name == name for name in names.ACTIVATIONS)
     code = "import runpy, sys; runpy.run_path(sys.argv[1]); print({'jax', 'numpy'} & set(sys.modules))"
     command = [sys.executable, "-c", code, names.__file__]

@@ -137,15 +137,11 @@ def make_planted(
     rng = np.random.default_rng(np.asarray(jax.random.bits(teacher_key, (4,), np.uint32)))
     rows = _teacher_weights(weights, k, d, condition_number, rng)
     out = _teacher_output(output, k, rng)
-    biases = (
-        (rng.normal(0.0, 0.5, k) if bias else None) if isinstance(bias, bool) else np.asarray(bias, float)
-    )
+    biases = (rng.normal(0.0, 0.5, k) if bias else None) if isinstance(bias, bool) else np.asarray(bias, float)
     if task == "classification":
         low, high = act.range
         if low < 0 or high > 1:
-            raise ValueError(
-                f"classification needs an activation into [0, 1], such as sigmoid, not {act.name}"
-            )
+            raise ValueError(f"classification needs an activation into [0, 1], such as sigmoid, not {act.name}")
         out = np.full(k, 1.0 / k)
     teacher = Network(rows, out, act, biases)
     if isinstance(inputs, str):

@@ -141,9 +141,7 @@ def _norms(vectors: jax.Array) -> jax.Array:
     return jnp.where(nonzero, jnp.sqrt(jnp.where(nonzero, squares, 1.0)), 0.0)
 
 
-def gaussian_kernel(
-    activation: Activation, left: jax.Array, right: jax.Array, order: int = SERIES_ORDER
-) -> jax.Array:
+def gaussian_kernel(activation: Activation, left: jax.Array, right: jax.Array, order: int = SERIES_ORDER) -> jax.Array:
     """K(left_i, right_j), an array (k, m), for rows left (k, d) and right (m, d).
 
     >>> from planted import activations

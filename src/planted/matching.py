@@ -74,13 +74,9 @@ def match(estimate: Network, teacher: Network) -> Match:
         if not isinstance(network, Network):
             raise TypeError(f"{name} must be a planted.Network, not {type(network).__name__}")
     if estimate.n_features != teacher.n_features:
-        raise ValueError(
-            f"estimate takes {estimate.n_features} inputs but teacher takes {teacher.n_features}"
-        )
+        raise ValueError(f"estimate takes {estimate.n_features} inputs but teacher takes {teacher.n_features}")
     if estimate.activation.name != teacher.activation.name:
-        raise ValueError(
-            f"estimate is a {estimate.activation.name} network, teacher a {teacher.activation.name} one"
-        )
+        raise ValueError(f"estimate is a {estimate.activation.name} network, teacher a {teacher.activation.name} one")
     if (estimate.bias is None) != (teacher.bias is None):
         # An absent bias is a bias of zero: give both one so that rows compare.
         fill = lambda net: Network(  # noqa: E731
@@ -99,9 +95,7 @@ def match(estimate: Network, teacher: Network) -> Match:
         scale = np.sum(other**2)
         return np.sum((rows[None] - other[:, None]) ** 2, axis=-1) / (scale if scale > 0 else 1.0)
 
-    costs = np.stack(
-        [relative(s * w, w_star) + relative((r * a)[:, None], a_star[:, None]) for s, r, _ in choices]
-    )
+    costs = np.stack([relative(s * w, w_star) + relative((r * a)[:, None], a_star[:, None]) for s, r, _ in choices])
     choice = np.argmin(costs, axis=0)
     rows, columns = linear_sum_assignment(np.min(costs, axis=0))
     permutation = np.full(teacher.n_hidden, -1)
@@ -111,9 +105,7 @@ def match(estimate: Network, teacher: Network) -> Match:
     def error(found: np.ndarray, wanted: np.ndarray, sign: np.ndarray) -> float:
         shape = (-1,) + (1,) * (found.ndim - 1)
         squared = np.sum((found[columns] * sign.reshape(shape) - wanted[rows]) ** 2)
-        squared += np.sum(np.delete(found, columns, axis=0) ** 2) + np.sum(
-            np.delete(wanted, rows, axis=0) ** 2
-        )
+        squared += np.sum(np.delete(found, columns, axis=0) ** 2) + np.sum(np.delete(wanted, rows, axis=0) ** 2)
         scale = np.sum(wanted**2)
         return float(np.sqrt(squared / scale)) if scale > 0 else float(np.sqrt(squared))
 

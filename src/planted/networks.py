@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planted import activations
+from planted import activations, names
 from planted.activations import Activation
 from planted.precision import float64
 
@@ -145,11 +145,9 @@ class Network:
             if self.activation.parity == "odd":
                 output = output * sign
         order = np.lexsort(joint.T[::-1]) if len(joint) else np.arange(0)
-        joint, output = joint[order], output[order]
+        joint, output = joint[order] + 0.0, output[order]  # no negative zeros
         d = self.n_features
-        return Network(
-            joint[:, :d], output, self.activation, None if bias is None else joint[:, d], self.intercept
-        )
+        return Network(joint[:, :d], output, self.activation, None if bias is None else joint[:, d], self.intercept)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the network as safetensors with its metadata; returns the path written.
@@ -162,7 +160,9 @@ class Network:
         """
         from safetensors.numpy import save
 
-        if self.activation.name not in activations.ACTIVATIONS:
+        parameters = dict(self.activation.parameters)
+        name = self.activation.name
+        if name not in names.ACTIVATIONS or self.activation != activations.get(name, **parameters):
             raise ValueError(f"activation {self.activation.name!r} is not one of the library's: not saved")
         path = Path(path)
         arrays = {"weights": self.weights, "output": self.output, "intercept": np.array(self.intercept)}
@@ -171,9 +171,9 @@ class Network:
         metadata = {
             "format": _FORMAT,
             "activation": self.activation.name,
-            "parameters": json.dumps(dict(self.activation.parameters)),
+            "parameters": json.dumps(parameters),
         }
-        data = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata)
+        data = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata)
         partial = path.with_name(path.name + ".partial")
         partial.write_bytes(data)
         partial.replace(path)
@@ -196,10 +196,7 @@ class Network:
         if metadata.get("format") != _FORMAT or not {"weights", "output", "intercept"} <= arrays.keys():
             raise ModelFileError(f"{path} is a safetensors file but not a planted model")
         try:
-            activation = activations.get(metadata["activation"])
-            parameters = json.loads(metadata["parameters"])
-            if parameters:
-                activation = activations.parametrised(activation.name, **parameters)
+            activation = activations.get(metadata["activation"], **json.loads(metadata["parameters"]))
             return cls(
                 arrays["weights"],
                 arrays["output"],

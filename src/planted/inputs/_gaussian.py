@@ -76,9 +76,7 @@ class Gaussian:
         centred = np.asarray(X, dtype=np.float64) - self.mean
         return solve_triangular(self._factor, centred.T, lower=True).T
 
-    def unwhiten_weights(
-        self, weights: ArrayLike, bias: ArrayLike | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def unwhiten_weights(self, weights: ArrayLike, bias: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Weights and biases on x of a layer with the given ones on z: W z + b = (W L⁻¹) x + (b − W L⁻¹ mean).
 
         >>> Gaussian([1.0], [[4.0]]).unwhiten_weights([[2.0]])
@@ -86,9 +84,7 @@ class Gaussian:
         """
         from scipy.linalg import solve_triangular
 
-        on_x = solve_triangular(
-            self._factor, np.asarray(weights, dtype=np.float64).T, lower=True, trans="T"
-        ).T
+        on_x = solve_triangular(self._factor, np.asarray(weights, dtype=np.float64).T, lower=True, trans="T").T
         shift = on_x @ self.mean
         return on_x, (0.0 if bias is None else np.asarray(bias, dtype=np.float64)) - shift
 

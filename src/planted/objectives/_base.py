@@ -131,9 +131,7 @@ class RowObjective(Objective):
     def traced_value_and_gradient(self, params: Params) -> tuple[jax.Array, Params]:
         """Value and gradient, accumulated block by block."""
         rows = self.rows.mean(lambda block: jax.value_and_grad(self.block_sum)(params, block))
-        return jax.tree.map(
-            jnp.add, rows, jax.value_and_grad(lambda p: jnp.asarray(self.penalty(p)) + 0.0)(params)
-        )
+        return jax.tree.map(jnp.add, rows, jax.value_and_grad(lambda p: jnp.asarray(self.penalty(p)) + 0.0)(params))
 
     def traced_hvp(self, params: Params, direction: Params) -> Params:
         """Hessian-vector product, accumulated block by block."""

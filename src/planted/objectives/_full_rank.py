@@ -71,9 +71,7 @@ def _outputs_from(whitened: np.ndarray) -> tuple[float, float]:
     """Largest and smallest output weight, from the eigenvalues 1/a*_i."""
     inverse = np.sort(np.linalg.eigvalsh(whitened))
     if inverse[-1] <= 0:
-        raise ValueError(
-            "the estimated output weights are not positive, so μ and λ do not follow from the theorem"
-        )
+        raise ValueError("the estimated output weights are not positive, so μ and λ do not follow from the theorem")
     return 1 / max(inverse[0], 0.05 * inverse[-1]), 1 / inverse[-1]
 
 
@@ -158,9 +156,7 @@ class FullRankLandscape(RowObjective):
         self.mu, self.lam = to_jax(self.constants.mu), to_jax(self.constants.lam)
         self.delta = to_jax(self.constants.delta)
 
-    def _defaults(
-        self, fourth: float, mu: float | None, lam: float | None, delta: float | None, k: int
-    ) -> Constants:
+    def _defaults(self, fourth: float, mu: float | None, lam: float | None, delta: float | None, k: int) -> Constants:
         T = np.asarray(self.T)
         W = whitening(T, k)
         contraction = np.asarray(fourth_contraction(self.rows, to_jax(W @ W.T), self.fit))
@@ -173,9 +169,7 @@ class FullRankLandscape(RowObjective):
 
     def penalty(self, params: Params) -> jax.Array:
         """The part known from moments, λ Σ (b_jᵀTb_j − 1)² and δ/2 ‖B‖²."""
-        return self.sign * lower_part(params, self.fit, self.mu) + _norms(
-            params, self.T, self.lam, self.delta
-        )
+        return self.sign * lower_part(params, self.fit, self.mu) + _norms(params, self.T, self.lam, self.delta)
 
 
 def whitening(T: np.ndarray, k: int) -> np.ndarray:

@@ -23,7 +23,7 @@ from planted.validation import as_rows
 def even_part(z: jax.Array, second: float, fourth: float) -> jax.Array:
     """γ(z) = second · h₂(z) + fourth · h₄(z), h₂ = (z² − 1)/√2 and h₄ = (z⁴ − 6z² + 3)/√24.
 
-    >>> even_part(jnp.array(1.0), 2.0**0.5, 0.0)
+    >>> even_part(jnp.ones(()), 2.0**0.5, 0.0)
     Array(0., dtype=float32)
     """
     z2 = z * z
@@ -72,9 +72,7 @@ class Hermite24(RowObjective):
     non_negative = True
 
     @float64
-    def __init__(
-        self, X: ArrayLike, y: ArrayLike, activation: Any = "relu", output: ArrayLike | None = None
-    ) -> None:
+    def __init__(self, X: ArrayLike, y: ArrayLike, activation: Any = "relu", output: ArrayLike | None = None) -> None:
         inputs, targets = as_rows(X, y)
         self.rows = ArrayRows(to_jax(inputs), to_jax(targets))
         self.activation: Activation = activations.get(activation)
@@ -124,9 +122,7 @@ class PopulationHermite24(Objective):
             raise ValueError("the teacher has a zero row")
         self.directions = to_jax(teacher.weights / norms[:, None])
         self.moments = {
-            j: to_jax(
-                [a * teacher.activation.hermite(j, s) for a, s in zip(teacher.output, norms, strict=True)]
-            )
+            j: to_jax([a * teacher.activation.hermite(j, s) for a, s in zip(teacher.output, norms, strict=True)])
             for j in (0, 2, 4)
         }
         kernel = gaussian_kernel(teacher.activation, to_jax(teacher.weights), to_jax(teacher.weights))

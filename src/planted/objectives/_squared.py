@@ -31,14 +31,10 @@ def split(params: Params, output: jax.Array | None) -> tuple[jax.Array, jax.Arra
     weights = params["weights"]
     if "output" in params:
         return weights, params["output"]
-    return weights, jnp.ones(weights.shape[0], weights.dtype) if output is None else output.astype(
-        weights.dtype
-    )
+    return weights, jnp.ones(weights.shape[0], weights.dtype) if output is None else output.astype(weights.dtype)
 
 
-def check_layers(
-    arrays: dict[str, np.ndarray], n_features: int, output: Any, optional: tuple[str, ...] = ()
-) -> None:
+def check_layers(arrays: dict[str, np.ndarray], n_features: int, output: Any, optional: tuple[str, ...] = ()) -> None:
     """Raise a ValueError unless `arrays` holds weights (k, d) and, where asked for, vectors (k,).
 
     `output` given at construction must then not be among the parameters.

@@ -1,0 +1,141 @@
+r"""Levenberg–Marquardt polish of a squared loss, with normal equations added up over blocks of rows.
+
+A step solves (JᵀJ + ν diag(JᵀJ)) s = −Jᵀr. JᵀJ (p, p) and Jᵀr (p,) are sums over rows, so memory is bounded by
+p² and by (rows in a piece) × p for the Jacobian of one piece, whatever the number of rows. General least-squares
+libraries take the whole Jacobian (rows, p) at once.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+from jax.flatten_util import ravel_pytree
+
+from planted.objectives import Squared
+from planted.objectives._base import _value
+from planted.precision import float64, to_jax, to_numpy
+from planted.rows import Block
+from planted.solvers._result import Descent, History, Progress, silent
+
+_JACOBIAN_ENTRIES = 4_000_000
+
+
+@jax.jit
+def _normal_equations(objective: Squared, params: Any) -> tuple[jax.Array, jax.Array]:
+    """JᵀJ (p, p) and Jᵀr (p,), means over rows."""
+    size = sum(leaf.size for leaf in jax.tree.leaves(params))
+
+    def row_gradient(x: jax.Array) -> jax.Array:
+        return ravel_pytree(jax.grad(lambda p: objective.predict(p, x[None])[0])(params))[0]
+
+    def add(block: Block) -> tuple[jax.Array, jax.Array]:
+        n = block["y"].shape[0]
+        piece = max(1, min(n, _JACOBIAN_ENTRIES // size))
+        pieces = -(-n // piece)
+        pad = pieces * piece - n
+
+        def cut(array: jax.Array) -> jax.Array:
+            padded = jnp.concatenate([array, jnp.zeros((pad, *array.shape[1:]), array.dtype)])
+            return padded.reshape(pieces, piece, *array.shape[1:])
+
+        def one(total: tuple[jax.Array, jax.Array], part: Block) -> tuple[tuple[jax.Array, jax.Array], None]:
+            J = jax.vmap(row_gradient)(part["x"])
+            residual = objective.predict(params, part["x"]) - part["y"]
+            weighted = J * part["weight"][:, None]
+            return (total[0] + weighted.T @ J, total[1] + residual @ weighted), None
+
+        zero = (jnp.zeros((size, size)), jnp.zeros(size))
+        return jax.lax.scan(one, zero, jax.tree.map(cut, block))[0]
+
+    return objective.rows.mean(add)
+
+
+@float64
+def least_squares(
+    objective: Squared,
+    params: Any,
+    *,
+    steps: int = 50,
+    tolerance: float = 1e-13,
+    progress: Progress = silent,
+) -> Descent:
+    """Minimise a squared loss by Levenberg–Marquardt from a start that is already near.
+
+    Parameters
+    ----------
+    objective : Squared
+    params : array or dict of arrays
+    steps : int
+        Largest number of accepted or rejected steps.
+    tolerance : float
+        Stop when a step changes the parameters by less than this, relative to their norm, or when the loss
+        is this fraction squared of ½ E[y²].
+
+    Examples
+    --------
+    >>> from planted import datasets, objectives
+    >>> data = datasets.make_planted(500, 3, 2, random_state=0)
+    >>> loss = objectives.Squared(data.X, data.y)
+    >>> start = {"weights": data.teacher.weights + 0.1, "output": data.teacher.output}
+    >>> least_squares(loss, start).value < 1e-24
+    True
+    """
+    began = time.perf_counter()
+    flat, unravel = ravel_pytree(to_jax(params))
+    energy = float(objective.rows.mean(lambda block: 0.5 * jnp.sum(block["weight"] * block["y"] ** 2)))
+    floor = energy * tolerance**2
+    value = float(_value(objective, unravel(flat)))
+    history, damping, status, done, norm = History(), 1e-3, "step limit", 0, np.inf
+    equations = None
+    while done < steps:
+        if value <= floor:
+            status = "converged"
+            break
+        if equations is None:
+            A, g = (np.asarray(part) for part in _normal_equations(objective, unravel(flat)))
+            equations, norm = (A, g), float(np.linalg.norm(g))
+        A, g = equations
+        scale = np.maximum(np.diagonal(A), 1e-12 * np.max(np.diagonal(A)))
+        done += 1
+        try:
+            step = -scipy.linalg.solve(A + damping * np.diag(scale), g, assume_a="pos", check_finite=False)
+        except (scipy.linalg.LinAlgError, ValueError):
+            damping *= 10
+            continue
+        trial = flat + jnp.asarray(step)
+        trial_value = float(_value(objective, unravel(trial)))
+        length = float(np.linalg.norm(step) / max(float(jnp.linalg.norm(flat)), 1e-300))
+        if np.isfinite(trial_value) and trial_value <= value:
+            flat, value, damping, equations = trial, trial_value, max(damping / 10, 1e-15), None
+        else:
+            damping *= 10
+        history.step.append(done)
+        history.value.append(value)
+        history.gradient_norm.append(norm)
+        progress(done, steps, f"loss {value:.4g}")
+        if length <= tolerance:
+            status = "converged"
+            break
+        if damping > 1e12:
+            status = "stalled"
+            break
+    reason = {
+        "converged": "a full step no longer changes the parameters, or the loss is zero to rounding",
+        "step limit": "the step limit was reached",
+        "stalled": "no damped step lowers the loss",
+    }[status]
+    return Descent(
+        params=to_numpy(unravel(flat)),
+        value=value,
+        gradient_norm=norm,
+        status=status,
+        reason=reason,
+        n_steps=done,
+        seconds=time.perf_counter() - began,
+        history=history,
+    )
