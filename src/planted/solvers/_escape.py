@@ -8,21 +8,23 @@ perturbation, which grows exponentially along v (Jin et al. 2017, Algorithm 2).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+import optax
 from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize
 
 from planted.objectives import Objective, Params, smallest_curvature
 from planted.objectives._base import _hvp, _value_and_gradient
-from planted.precision import float64, to_numpy
+from planted.precision import float64, to_jax, to_numpy
 from planted.seeding import key_from
+from planted.solvers._driver import descend
+from planted.solvers._first_order import FirstOrder, Perturbation
+from planted.solvers._result import Descent, Progress, silent
 
 _STEP_LENGTHS = tuple(2.0**-i for i in range(30))
 
@@ -36,13 +38,13 @@ class Escape:
     params : Params
     value, gradient_norm : float
     min_eigenvalue, residual : float
-        Smallest Hessian eigenvalue there and the residual of its eigenpair; NaN if it was not computed.
+        Smallest Hessian eigenvalue there and the residual of its eigenpair.
     converged : bool
     reason : str
     escapes : int
-        Steps along negative curvature, or perturbations, that were taken.
+        Steps along negative curvature that were taken.
     evaluations : int
-        Gradients and Hessian-vector products, or steps.
+        Gradients and Hessian-vector products.
     """
 
     params: Params
@@ -107,7 +109,7 @@ def leave_saddles(
     max_escapes: int = 50,
     max_iterations: int = 2000,
     method: str = "trust-krylov",
-    progress: Callable[[int, float], Any] | None = None,
+    progress: Progress = silent,
 ) -> Escape:
     """Descend to a point with ‖∇f‖ ≤ gradient_tolerance and H ⪰ −curvature_tolerance·‖H‖.
 
@@ -116,8 +118,6 @@ def leave_saddles(
     objective, params
         Where to start, possibly exactly on a saddle.
     method : "trust-krylov", "trust-ncg" or another of SciPy's that takes Hessian-vector products
-    progress : callable, optional
-        Called as progress(escapes, value) after each descent.
 
     Examples
     --------
@@ -141,8 +141,7 @@ def leave_saddles(
             ).x
         value, gradient = flat.value_and_gradient(point)
         slope = float(np.linalg.norm(gradient))
-        if progress is not None:
-            progress(escapes, value)
+        progress(escapes, max_escapes, f"value {value:.4g}")
         curvature = smallest_curvature(objective, flat.params(point))
         flat.count += curvature.products
 
@@ -166,66 +165,6 @@ def leave_saddles(
     return end(False, f"still at a saddle after {max_escapes} escapes")
 
 
-class _State(NamedTuple):
-    point: Any
-    value: jax.Array
-    slope: jax.Array
-    step: jax.Array
-    since: jax.Array
-    before: jax.Array
-    anchor: Any
-    perturbations: jax.Array
-    done: jax.Array
-    key: jax.Array
-
-
-def _size(tree: Any) -> jax.Array:
-    return jnp.sqrt(sum(jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(tree)))
-
-
-def _in_ball(key: jax.Array, like: Any, radius: jax.Array) -> Any:
-    flat, unravel = ravel_pytree(like)
-    direction_key, radius_key = jax.random.split(key)
-    normal = jax.random.normal(direction_key, flat.shape, flat.dtype)
-    length = radius * jax.random.uniform(radius_key, (), flat.dtype) ** (1 / flat.size)
-    return unravel(length * normal / jnp.linalg.norm(normal))
-
-
-@jax.jit
-def perturbed_loop(
-    objective: Objective, params: Params, key: jax.Array, rate: Any, radius: Any, small: Any, patience: Any, steps: Any
-) -> _State:
-    """The loop of :func:`perturbed_descent`, traceable."""
-
-    def perturb(state: _State) -> _State:
-        key, noise = jax.random.split(state.key)
-        moved = jax.tree.map(jnp.add, state.point, _in_ball(noise, state.point, radius))
-        value, gradient = objective.traced_value_and_gradient(moved)
-        return state._replace(
-            point=moved, value=value, slope=_size(gradient), since=jnp.zeros_like(state.since), before=state.value,
-            anchor=state.point, perturbations=state.perturbations + 1, key=key,
-        )  # fmt: skip
-
-    def advance(state: _State) -> _State:
-        gradient = objective.traced_value_and_gradient(state.point)[1]
-        moved = jax.tree.map(lambda leaf, slope: leaf - rate * slope, state.point, gradient)
-        value, gradient = objective.traced_value_and_gradient(moved)
-        return state._replace(point=moved, value=value, slope=_size(gradient))
-
-    def body(state: _State) -> _State:
-        # A perturbation that led nowhere within `patience` steps: the point before it was a minimum.
-        stuck = (state.since == patience) & (state.perturbations > 0) & (state.value > state.before - small * radius)
-        back = jax.tree.map(lambda old, new: jnp.where(stuck, old, new), state.anchor, state.point)
-        state = state._replace(point=back, done=stuck, step=state.step + 1, since=state.since + 1)
-        quiet = (state.slope <= small) & ((state.since > patience) | (state.perturbations == 0)) & ~stuck
-        return lax.cond(quiet, perturb, lambda s: lax.cond(stuck, lambda r: r, advance, s), state)
-
-    value, gradient = objective.traced_value_and_gradient(params)
-    zero = jnp.zeros((), jnp.int32)
-    start = _State(params, value, _size(gradient), zero, zero, value, params, zero, jnp.asarray(False), key)
-    return lax.while_loop(lambda state: ~state.done & (state.step < steps), body, start)
-
-
 @float64
 def perturbed_descent(
     objective: Objective,
@@ -234,43 +173,43 @@ def perturbed_descent(
     learning_rate: float | None = None,
     radius: float = 1e-3,
     gradient_tolerance: float = 1e-6,
-    patience: int = 500,
+    wait: int = 500,
     max_steps: int = 100_000,
     random_state: Any = 0,
-) -> Escape:
-    """Gradient descent that perturbs the point, uniformly in a ball, wherever the gradient becomes small.
+    progress: Progress = silent,
+) -> Descent:
+    """Gradient descent that perturbs the point wherever the gradient becomes small, until that leads nowhere.
+
+    Perturbed steps (:class:`planted.solvers.Perturbation`) run until three perturbations in a row, `wait` steps apart,
+    have not lowered the loss; plain steps then bring the gradient below its tolerance.
 
     Parameters
     ----------
     learning_rate : float, optional
-        Half the inverse of the largest Hessian eigenvalue at the start, at the least curvature of one, if omitted.
+        Half the inverse of the largest Hessian eigenvalue at the start, or one half if that is less than one.
     radius : float
         Of the perturbation.
     gradient_tolerance : float
-        Below it the point is perturbed.
-    patience : int
-        Steps after a perturbation within which the loss must fall by radius·gradient_tolerance; else the point
-        before the perturbation is returned.
+        Below it the point is perturbed, and at the end accepted.
 
     Examples
     --------
     >>> from planted.networks import Network
     >>> from planted.objectives import PopulationLandscape
     >>> end = perturbed_descent(PopulationLandscape(Network(np.eye(2), np.ones(2))), np.zeros((2, 2)))
-    >>> end.converged, end.escapes >= 1
-    (True, True)
+    >>> end.status, np.abs(end.params).max(axis=1).round(2)
+    ('converged', array([1., 1.]))
     """
-    checked = objective.check(params)
-    if learning_rate is None:
-        learning_rate = 0.5 / max(smallest_curvature(objective, params).norm, 1.0)
-    state = perturbed_loop(
-        objective, checked, key_from(random_state), learning_rate, radius, gradient_tolerance, patience, max_steps
+    start = objective.check(params)
+    rate = 0.5 / max(smallest_curvature(objective, params).norm, 1.0) if learning_rate is None else learning_rate
+    noisy_key, plain_key = jax.random.split(key_from(random_state))
+    noisy = FirstOrder(optax.sgd(rate), perturbation=Perturbation(radius, gradient_tolerance, wait))
+    left = descend(
+        objective, start, noisy, steps=max_steps, key=noisy_key, record_every=wait, patience=3, progress=progress
     )
-    value, gradient = objective.value_and_gradient(to_numpy(state.point))
-    slope = float(np.linalg.norm(ravel_pytree(gradient)[0]))
-    converged = bool(state.done)
-    reason = "a perturbation led nowhere" if converged else f"{max_steps} steps were taken"
-    nan = float("nan")
-    return Escape(
-        to_numpy(state.point), value, slope, nan, nan, converged, reason, int(state.perturbations), int(state.step)
-    )
+    if left.status == "diverged":
+        return left
+    return descend(
+        objective, to_jax(left.params), FirstOrder(optax.sgd(rate)), steps=max_steps, key=plain_key, record_every=wait,
+        tolerance=gradient_tolerance, progress=progress,
+    )  # fmt: skip
