@@ -10,24 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq
 
-import planted
 from planted import activations
 from planted.certificates import (
     KINDS,
-    assumptions,
     certify,
-    find_kinks,
-    flat_symmetries,
-    henze_zirkler,
-    smallest_curvature,
 )
-from planted.certificates._assumptions import average_curvature, average_slope, rho
-from planted.certificates._global import known_minimum
 from planted.networks import Network
 from planted.objectives import (
-    Landscape,
     Objective,
     PopulationFullRankLandscape,
     PopulationLandscape,

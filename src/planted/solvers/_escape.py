@@ -108,7 +108,7 @@ def leave_saddles(
     curvature_tolerance: float = 1e-6,
     max_escapes: int = 50,
     max_iterations: int = 2000,
-    method: str = "trust-krylov",
+    method: str = "trust-ncg",
     progress: Progress = silent,
 ) -> Escape:
     """Descend to a point with ‖∇f‖ ≤ gradient_tolerance and H ⪰ −curvature_tolerance·‖H‖.
@@ -117,7 +117,7 @@ def leave_saddles(
     ----------
     objective, params
         Where to start, possibly exactly on a saddle.
-    method : "trust-krylov", "trust-ncg" or another of SciPy's that takes Hessian-vector products
+    method : "trust-ncg", "trust-krylov" or another of SciPy's that takes Hessian-vector products
 
     Examples
     --------
