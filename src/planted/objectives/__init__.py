@@ -1,6 +1,7 @@
 """What to minimise: one file per loss."""
 
 from planted.objectives._base import Objective, Params, RowObjective
+from planted.objectives._curvature import Curvature, smallest_curvature
 from planted.objectives._full_rank import (
     FullRankLandscape,
     PopulationFullRankLandscape,
@@ -10,9 +11,22 @@ from planted.objectives._full_rank import (
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
 from planted.objectives._landscape import Landscape, PopulationLandscape
 from planted.objectives._pairs import PopulationPairs, appendix_d
+from planted.objectives._quadratic import (
+    ApproximateMinimumBound,
+    QuadraticForm,
+    QuadraticVerdict,
+    approximate_minimum_bound,
+    hessian_form,
+    quadratic_jacobian,
+    quadratic_matrix,
+    quadratic_verdict,
+    residual_matrix,
+)
 from planted.objectives._squared import PopulationSquared, Squared
 
 __all__ = [
+    "ApproximateMinimumBound",
+    "Curvature",
     "FullRankLandscape",
     "Hermite24",
     "Landscape",
@@ -23,9 +37,18 @@ __all__ = [
     "PopulationLandscape",
     "PopulationPairs",
     "PopulationSquared",
+    "QuadraticForm",
+    "QuadraticVerdict",
     "RowObjective",
     "Squared",
     "appendix_d",
+    "approximate_minimum_bound",
+    "hessian_form",
+    "quadratic_jacobian",
+    "quadratic_matrix",
+    "quadratic_verdict",
     "read_off",
+    "residual_matrix",
+    "smallest_curvature",
     "whitening",
 ]

@@ -1,6 +1,7 @@
 """How to descend: one driver for first-order steps, quasi-Newton, least-squares polish."""
 
 from planted.solvers._driver import descend
+from planted.solvers._escape import Escape, leave_saddles, perturbed_descent
 from planted.solvers._first_order import FirstOrder, Perturbation, step_size_cuts, unit_rows
 from planted.solvers._lbfgs import lbfgs
 from planted.solvers._least_squares import least_squares
@@ -8,12 +9,15 @@ from planted.solvers._result import Descent, History, silent
 
 __all__ = [
     "Descent",
+    "Escape",
     "FirstOrder",
     "History",
     "Perturbation",
     "descend",
     "lbfgs",
     "least_squares",
+    "leave_saddles",
+    "perturbed_descent",
     "silent",
     "step_size_cuts",
     "unit_rows",

@@ -1,0 +1,275 @@
+"""The assumptions of the theorems, checked on data, an activation and a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import norm
+
+from planted import activations
+from planted.activations import Activation
+from planted.certificates._normality import henze_zirkler
+from planted.networks import Network
+from planted.objectives import Objective, Params
+from planted.quadrature import gaussian_expectation
+from planted.validation import as_matrix
+
+Status = Literal["holds", "fails", "unknown"]
+
+_SMALL = 0.01
+_SIGNIFICANCE = 0.001
+_ZERO = 1e-10
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One row of the table.
+
+    Attributes
+    ----------
+    name : str
+        The assumption.
+    status : "holds", "fails" or "unknown"
+    number : float
+        What was measured; NaN where nothing could be.
+    theorem : str
+        Which theorem needs it.
+    note : str
+        What the number is.
+    """
+
+    name: str
+    status: Status
+    number: float
+    theorem: str
+    note: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as a dictionary, with None for a number that is not finite."""
+        row = asdict(self)
+        return {**row, "number": self.number if np.isfinite(self.number) else None}
+
+    def __str__(self) -> str:
+        return f"{self.status:8} {self.name} ({self.note} = {self.number:.3g}; {self.theorem})"
+
+
+def _row(name: str, holds: bool | None, number: float, theorem: str, note: str) -> Assumption:
+    status: Status = "unknown" if holds is None else "holds" if holds else "fails"
+    return Assumption(name, status, float(number), theorem, note)
+
+
+def average_slope(activation: Activation, sigma: float) -> float:
+    """μ(σ) = E[φ'(σg)], by Stein's identity from the first Hermite coefficient.
+
+    >>> average_slope(activations.get("relu"), 2.0)
+    0.5
+    """
+    return activation.hermite(1, sigma) / sigma
+
+
+def average_curvature(activation: Activation, sigma: float) -> float:
+    """γ(σ) = E[φ''(σg)], from the second Hermite coefficient.
+
+    >>> round(average_curvature(activations.get("quadratic"), 3.0), 9)
+    2.0
+    """
+    return 2**0.5 * activation.hermite(2, sigma) / sigma**2
+
+
+def rho(activation: Activation, sigma: float) -> float:
+    """ρ(σ) = min{β₀ − α₀² − α₁², β₂ − α₁² − α₂²} of Fu et al. (2018), Definition 1.
+
+    α_q = E[φ'(σz) z^q], β_q = E[φ'(σz)² z^q].
+
+    >>> rho(activations.get("sigmoid"), 1.0) > 0, abs(rho(activations.get("quadratic"), 1.0)) < 1e-9
+    (True, True)
+    """
+    slope = lambda z: activation.derivative(sigma * z)  # noqa: E731
+    kinks = tuple(kink / sigma for kink in activation.kinks)
+    first = gaussian_expectation(lambda z: slope(z)[:, None] * z[:, None] ** np.arange(3), kinks=kinks)
+    second = gaussian_expectation(lambda z: slope(z)[:, None] ** 2 * z[:, None] ** np.array([0, 2]), kinks=kinks)
+    return float(min(second[0] - first[0] ** 2 - first[1] ** 2, second[1] - first[1] ** 2 - first[2] ** 2))
+
+
+def _of_inputs(X: np.ndarray) -> Iterator[Assumption]:
+    n, d = X.shape
+    test = henze_zirkler(X)
+    known = np.isfinite(test.p_value)
+    yield _row(
+        "inputs are Gaussian", bool(test.p_value >= _SIGNIFICANCE) if known else None, test.p_value,
+        "ge2017 2.3, du2017 2.2, fu2018 1, soltanolkotabi2017 2.2 and 2.5", "p-value of Henze and Zirkler's test",
+    )  # fmt: skip
+    if n > 1:
+        mean = np.abs(X.mean(axis=0)) * n**0.5
+        second = np.abs(X.T @ X / n - np.eye(d)) * (n / (1 + np.eye(d))) ** 0.5
+        worst = float(max(mean.max(), second.max()))
+        # Bonferroni over the d + d(d+1)/2 moments.
+        limit = float(norm.isf(_SIGNIFICANCE / (2 * (d + d * (d + 1) / 2))))
+        yield _row(
+            "inputs have mean zero and covariance I", worst <= limit, worst,
+            "ge2017 2.3, du2017 2.2, fu2018 1", f"largest deviation in standard errors, allowed {limit:.2g}",
+        )  # fmt: skip
+
+
+def _of_activation(act: Activation, norms: np.ndarray) -> Iterator[Assumption]:
+    fourth, second = act.hermite(4), act.hermite(2)
+    yield _row("σ̂₄ ≠ 0", abs(fourth) > _ZERO, fourth, "ge2017 2.3", "σ̂₄")
+    yield _row("σ̂₂ ≠ 0", abs(second) > _ZERO, second, "ge2017 A.4 and A.5", "σ̂₂")
+    scales = np.unique(np.concatenate([norms[norms > 0], np.geomspace(0.1, 10, 13)]))
+    slopes = np.array([average_slope(act, s) for s in scales])
+    curves = np.array([average_curvature(act, s) for s in scales])
+    for name, values in (("μ(σ)", slopes), ("γ(σ)", curves)):
+        sizes = np.abs(values)
+        same = bool(np.all(sizes > _ZERO) and len(np.unique(np.sign(values))) == 1) or bool(np.all(sizes <= _ZERO))
+        yield _row(
+            f"{name} is zero everywhere or nowhere", same, sizes.min(), "soltanolkotabi2017 Assumption 2.3",
+            f"least |{name}| at σ from 0.1 to 10",
+        )  # fmt: skip
+    bound = max(act.derivative_bound(1), act.derivative_bound(2))
+    yield _row("φ' and φ'' are bounded", bool(np.isfinite(bound)), bound, "soltanolkotabi2017 2.5", "sup of both")
+    bound = max(bound, act.derivative_bound(3))
+    yield _row("φ', φ'' and φ''' are bounded", bool(np.isfinite(bound)), bound, "fu2018 1", "L_φ")
+
+
+def _of_network(net: Network, mu: float | None, lam: float | None) -> Iterator[Assumption]:
+    act, W = net.activation, net.weights
+    k, d = W.shape
+    norms = np.linalg.norm(W, axis=1)
+    outputs = net.output * norms**act.homogeneity if act.homogeneity is not None else net.output
+    yield _row("outputs are positive", bool(outputs.min() > 0), outputs.min(), "ge2017 2.3", "least output")
+    positive = outputs.min() > 0
+    kappa = outputs.max() / outputs.min() if positive else np.inf
+    yield _row("κ* is finite", positive, kappa, "ge2017 2.3", "κ* = largest / least output")
+    fourth = abs(act.hermite(4))
+    if mu is not None:
+        yield _row(
+            "μ β_max ≤ c α_min", bool(mu * kappa / 12 <= _SMALL * (1 + 1e-9)), mu * kappa / 12,
+            "ge2017 2.3 as Theorem 5.1 has it", f"μκ*/12, allowed {_SMALL}",
+        )  # fmt: skip
+    if lam is not None:
+        needed = 4 * 6**0.5 * fourth * outputs.max() * max(1.0, (mu or 0.0) / 12)
+        yield _row(
+            "λ ≥ 4 max(μ β_max, α_max)", bool(lam >= needed * (1 - 1e-9)), lam / needed if needed > 0 else np.inf,
+            "ge2017 2.3 as Theorem 5.1 has it", "λ / what is needed",
+        )  # fmt: skip
+    singular = np.linalg.svd(W, compute_uv=False)
+    least = singular[-1] if k <= d else 0.0
+    full = bool(least > 1e-10 * singular[0])
+    condition = singular[0] / least if full else np.inf
+    yield _row("weights have full rank k ≤ d", full, condition, "ge2017 A.4, fu2018 1", "condition number")
+    unit = W / np.where(norms > 0, norms, 1.0)[:, None]
+    off = float(np.abs(unit @ unit.T - np.eye(k)).max())
+    yield _row("weights are orthogonal", off <= 1e-6, off, "ge2017 2.3", "largest |cosine| of two rows")
+    if full:
+        value = rho(act, float(least))
+        yield _row("ρ(σ_k) > 0", value > _ZERO, value, "fu2018 1", "ρ(σ_k)")
+    else:
+        yield _row("ρ(σ_k) > 0", False, 0.0, "fu2018 1", "ρ(σ_k)")
+    if act.name == "quadratic":
+        plus, minus = int(np.sum(net.output > 0)), int(np.sum(net.output < 0))
+        yield _row(
+            "d positive and d negative outputs (k ≥ 2d)", min(plus, minus) >= d, min(plus, minus) / d,
+            "soltanolkotabi2017 2.1", "the fewer of both / d",
+        )  # fmt: skip
+        yield _row(
+            "d outputs of one sign, none of the other (k ≥ d)", min(plus, minus) == 0 and max(plus, minus) >= d,
+            max(plus, minus) / d, "soltanolkotabi2017 2.2", "the more of both / d",
+        )  # fmt: skip
+
+
+def _of_size(n: int, d: int, k: int | None, act: Activation | None) -> Iterator[Assumption]:
+    room = d * (d + 1) / 2
+    if act is None or act.name == "quadratic":
+        yield _row(
+            "n ≤ d(d+1)/2",
+            n <= room,
+            n / room,
+            "soltanolkotabi2017 2.1 and 2.2 (zero training error)",
+            "n / (d(d+1)/2)",
+        )
+    if k is not None:
+        yield _row(
+            "fewer samples than parameters", n <= k * d, n / (k * d), "soltanolkotabi2017 2.5 (n ≲ kd)", "n / (kd)"
+        )
+        need = d * k**3 * max(np.log(d), 1.0) ** 2
+        # The theorem's constant is not known, so enough rows cannot be told; too few can.
+        yield _row("n ≥ C dk³ log² d", False if n < d * k else None, n / need, "fu2018 1", "n / (dk³ log² d)")
+    yield _row("n ≥ poly(d)", False if n < room else None, n / room, "ge2017 2.7, gao2018 3", "n / (d(d+1)/2)")
+
+
+def assumptions(
+    X: ArrayLike | None = None,
+    network: Network | None = None,
+    activation: Any = None,
+    mu: float | None = None,
+    lam: float | None = None,
+) -> list[Assumption]:
+    """Check what the theorems assume, on as much as is given.
+
+    Parameters
+    ----------
+    X : array (n, d), optional
+        Inputs.
+    network : Network, optional
+        The fitted network, standing in for the teacher.
+    activation : str, Activation or callable, optional
+        The network's if omitted.
+    mu, lam : float, optional
+        Constants of the loss G or F that was minimised.
+
+    Returns
+    -------
+    list of Assumption
+        "unknown" where a theorem leaves its constant open or the data do not tell.
+
+    Examples
+    --------
+    >>> table = assumptions(network=Network(np.eye(3), np.ones(3)), mu=0.1, lam=2.0)
+    >>> {row.name: row.status for row in table}["weights are orthogonal"]
+    'holds'
+    """
+    rows: list[Assumption] = []
+    inputs = None if X is None else as_matrix("X", X)
+    act = activations.get(activation) if activation is not None else network.activation if network is not None else None
+    if inputs is not None:
+        rows += _of_inputs(inputs)
+    if act is not None:
+        norms = np.linalg.norm(network.weights, axis=1) if network is not None else np.ones(1)
+        rows += _of_activation(act, norms)
+    if network is not None:
+        rows += _of_network(network, mu, lam)
+    if inputs is not None:
+        rows += _of_size(inputs.shape[0], inputs.shape[1], network.n_hidden if network is not None else None, act)
+    return rows
+
+
+def assumptions_of(objective: Objective, params: Params) -> list[Assumption]:
+    """The table for an objective at a point: its rows, its activation, its constants, and the network of `params`.
+
+    >>> from planted.objectives import PopulationSquared
+    >>> len(assumptions_of(PopulationSquared(Network(np.eye(2), np.ones(2))), np.eye(2))) > 5
+    True
+    """
+    source: Any = objective
+    blocks = getattr(getattr(source, "rows", None), "blocks", None)
+    X = None
+    if blocks is not None:
+        live = np.asarray(blocks["weight"]).reshape(-1) > 0
+        # Patches of a convolutional row are inputs side by side.
+        X = np.asarray(blocks["x"]).reshape(len(live), -1)[live]
+    activation = getattr(source, "activation", None)
+    named = params if isinstance(params, dict) else {"weights": params}
+    network = None
+    if activation is not None and "weights" in named:
+        k = len(np.asarray(named["weights"]))
+        output = named.get("output", getattr(source, "output", None))
+        network = Network(
+            np.asarray(named["weights"]), np.ones(k) if output is None else np.asarray(output), activation,
+            named.get("bias"),
+        )  # fmt: skip
+    constants = getattr(source, "constants", None)
+    return assumptions(X, network, activation, getattr(constants, "mu", None), getattr(constants, "lam", None))

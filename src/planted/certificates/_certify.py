@@ -1,0 +1,313 @@
+"""`certify`: the kind of a point, with the numbers the verdict rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from planted.certificates._assumptions import Assumption, assumptions_of
+from planted.certificates._degenerate import examine
+from planted.certificates._global import global_verdict
+from planted.certificates._kinks import Kinks, find_kinks
+from planted.certificates._symmetries import flat_symmetries, span
+from planted.objectives import Objective, Params, Squared
+from planted.objectives._curvature import DENSE_SIZE, Curvature, smallest_curvature
+from planted.precision import float64, to_numpy
+
+KINDS = ("global minimum", "local minimum", "saddle", "not critical", "undecided")
+_STEPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5)
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What is known about a point of an objective.
+
+    Attributes
+    ----------
+    kind : str
+        One of :data:`KINDS`. "local minimum" and "saddle" say nothing about the global minimum.
+    reason : str
+        Why, in words.
+    value, gradient_norm : float
+    gradient_tolerance : float
+        The gradient norm below which the point counts as critical: tolerance · ‖H‖ · ‖θ‖.
+    min_eigenvalue, residual, hessian_norm : float
+        Smallest eigenvalue of the Hessian, residual ‖Hv − λv‖ of its eigenpair, spectral norm.
+    direction : Params or None
+        Unit escape direction at a saddle, steepest descent where not critical, otherwise None.
+    decrease : float
+        How much the loss was seen to fall along `direction`.
+    flat : tuple of str
+        Known symmetries that explain flat directions.
+    kinks : Kinks
+        Whether the loss is smooth here.
+    assumptions : tuple of Assumption
+        Which assumptions of the theorems hold.
+    method : "dense" or "lanczos"
+    """
+
+    kind: str
+    reason: str
+    value: float
+    gradient_norm: float
+    gradient_tolerance: float
+    min_eigenvalue: float
+    residual: float
+    hessian_norm: float
+    direction: Params | None
+    decrease: float
+    flat: tuple[str, ...]
+    kinks: Kinks
+    method: str
+    assumptions: tuple[Assumption, ...] = field(default=())
+
+    @property
+    def is_minimum(self) -> bool:
+        """Whether the point is a minimum, local or global."""
+        return self.kind in ("global minimum", "local minimum")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, for JSON; the direction is left out."""
+        numbers = (
+            "value",
+            "gradient_norm",
+            "gradient_tolerance",
+            "min_eigenvalue",
+            "residual",
+            "hessian_norm",
+            "decrease",
+        )
+        return {
+            "kind": self.kind,
+            "reason": self.reason,
+            **{name: float(getattr(self, name)) for name in numbers},
+            "flat": list(self.flat),
+            "method": self.method,
+            "smooth": not self.kinks.present,
+            "assumptions": [row.as_dict() for row in self.assumptions],
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.kind}: {self.reason}",
+            f"  value {self.value:.6g}, gradient {self.gradient_norm:.3g} (zero below {self.gradient_tolerance:.1g})",
+            f"  smallest Hessian eigenvalue {self.min_eigenvalue:.6g} (residual {self.residual:.1g}, "
+            f"spectral norm {self.hessian_norm:.3g}, {self.method})",
+        ]
+        if self.flat:
+            lines.append(f"  flat along: {'; '.join(self.flat)}")
+        if self.decrease:
+            lines.append(f"  the loss falls by {self.decrease:.3g} along the direction given")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """The point in flat coordinates, with what was measured there."""
+
+    objective: Objective
+    flat: np.ndarray
+    unravel: Any
+    value: float
+    gradient: np.ndarray
+    size: float
+
+    def value_at(self, flat: np.ndarray) -> float:
+        return self.objective.value(self.tree(flat))
+
+    @float64
+    def tree(self, flat: np.ndarray) -> Params:
+        return to_numpy(self.unravel(flat))
+
+
+def _refuse_low_precision(params: Params) -> None:
+    for name, leaf in (params if isinstance(params, dict) else {"weights": params}).items():
+        kind = getattr(leaf, "dtype", np.dtype(np.float64))
+        if np.dtype(kind).itemsize < 8 or not np.issubdtype(np.dtype(kind), np.number):
+            raise ValueError(f"{name} is {kind}; a certificate needs float64, so pass float64")
+
+
+@float64
+def _measure(objective: Objective, params: Params) -> _Point:
+    checked = objective.check(params)
+    raveled, unravel = ravel_pytree(checked)
+    value, gradient = objective.value_and_gradient(params)
+    flat = np.asarray(raveled)
+    size = float(np.linalg.norm(flat))
+    return _Point(objective, flat, unravel, value, np.asarray(ravel_pytree(gradient)[0]), size if size > 0 else 1.0)
+
+
+def _fall(point: _Point, direction: np.ndarray, norm: float, length: float = 0.0) -> tuple[float, np.ndarray]:
+    """Largest decrease seen along ±direction beyond what the gradient alone explains, and the direction so signed.
+
+    Steps are fractions of the parameters' size, and `length` where one is known to lead down.
+
+    A convex loss falls by at most ‖∇f‖t over a step t, so a larger fall is evidence of a way out.
+    """
+    best, signed = 0.0, direction
+    noise = 1e-14 * max(abs(point.value), norm * point.size**2)
+    slope = float(np.linalg.norm(point.gradient))
+    for t in (*(relative * point.size for relative in _STEPS), length):
+        for sign in (1.0, -1.0):
+            drop = point.value - point.value_at(point.flat + sign * t * direction)
+            if drop > max(best, 2 * slope * t + noise):
+                best, signed = drop, sign * direction
+    return best, signed
+
+
+def _piecewise_convex(objective: Objective, params: Params) -> bool:
+    """Whether the loss is a convex quadratic between kinks: squared loss, piecewise-linear φ, fixed outputs."""
+    if not isinstance(objective, Squared) or (isinstance(params, dict) and "output" in params):
+        return False
+    return objective.activation.homogeneity == 1
+
+
+def certify(
+    objective: Objective,
+    params: Params,
+    *,
+    tolerance: float = 1e-6,
+    dense_size: int = DENSE_SIZE,
+    seed: int = 0,
+) -> Certificate:
+    """Say what kind of point `params` is for `objective`.
+
+    The point is critical if ‖∇f‖ ≤ tolerance·‖H‖‖θ‖, that is, if a critical point may be as near as tolerance·‖θ‖.
+    It is then a saddle if the smallest eigenvalue of the Hessian H is below −tolerance·‖H‖ and the loss is seen to
+    fall along its eigenvector; a local minimum if H is positive beyond tolerance·‖H‖ on the complement of directions
+    that known symmetries leave flat. A kernel that remains is examined to fourth order. Theory comes first where it
+    decides: zero loss, quadratic networks, G and F with the constants of their theorems.
+
+    Parameters
+    ----------
+    objective : Objective
+    params : array (k, d) or dict of arrays, float64
+    tolerance : float
+        Relative tolerance of gradient and eigenvalues.
+    dense_size : int
+        The Hessian is formed up to this many parameters; above, Lanczos on Hessian-vector products.
+    seed : int
+        Of the Lanczos start vector.
+
+    Examples
+    --------
+    >>> from planted.networks import Network
+    >>> from planted.objectives import PopulationSquared
+    >>> loss = PopulationSquared(Network(np.eye(2), np.ones(2)))
+    >>> certify(loss, np.eye(2)).kind
+    'global minimum'
+    >>> certify(loss, np.array([[1.0, 0.5], [0.0, 1.0]])).kind
+    'not critical'
+    """
+    if not 0 < tolerance < 0.1:
+        raise ValueError(f"tolerance must be a number between 0 and 0.1, not {tolerance!r}")
+    _refuse_low_precision(params)
+    point = _measure(objective, params)
+    kinks = find_kinks(objective, params)
+    rows = tuple(assumptions_of(objective, params))
+    slope = float(np.linalg.norm(point.gradient))
+    if not (np.isfinite(point.value) and np.isfinite(slope)):
+        reason = "non-smooth point: the gradient is not finite, as where a row of weights is zero"
+        nan = float("nan")
+        return Certificate(
+            "undecided", reason, point.value, slope, nan, nan, nan, nan, None, 0.0, (), kinks, "none", rows
+        )
+    curvature = smallest_curvature(objective, params, dense_size=dense_size, seed=seed)
+    threshold = tolerance * curvature.norm * point.size
+
+    def verdict(
+        kind: str,
+        reason: str,
+        direction: np.ndarray | None = None,
+        decrease: float = 0.0,
+        flat: tuple[str, ...] = (),
+        lowest: Curvature = curvature,
+    ) -> Certificate:
+        if kinks.present and "non-smooth" not in reason:
+            reason = f"{reason}; {kinks}"
+        tree = None if direction is None else point.tree(direction / np.linalg.norm(direction))
+        return Certificate(
+            kind, reason, point.value, slope, threshold, lowest.eigenvalue, lowest.residual, lowest.norm,
+            tree, decrease, flat, kinks, curvature.method, rows,
+        )  # fmt: skip
+
+    scale = curvature.norm * point.size**2
+    theory = global_verdict(objective, params, point.value, scale, tolerance)
+    if theory is not None and theory.kind == "global minimum":
+        return verdict("global minimum", theory.reason)
+    if slope > threshold:
+        return _not_critical(point, curvature, kinks, verdict)
+    if theory is not None:
+        way = np.asarray(ravel_pytree(theory.direction)[0])
+        drop, way = _fall(point, way, curvature.norm)
+        if drop > 0:
+            return verdict("saddle", theory.reason, way, drop)
+    cut = tolerance * curvature.norm
+    if curvature.eigenvalue < -cut:
+        drop, way = _fall(point, curvature.vector, curvature.norm)
+        if drop > 0:
+            return verdict("saddle", "the gradient vanishes and the Hessian has a negative eigenvalue", way, drop)
+    if kinks.present:
+        return verdict("undecided", f"{kinks}, so second derivatives do not decide")
+    if curvature.eigenvalue > cut + curvature.residual:
+        return verdict("local minimum", "the gradient vanishes and the Hessian is positive definite")
+    if _piecewise_convex(objective, params):
+        return verdict(
+            "local minimum", "the gradient vanishes and the loss is convex between kinks", flat=("null directions",)
+        )
+    return _flat_point(point, params, curvature, cut, scale, dense_size, seed, tolerance, verdict)
+
+
+def _not_critical(point: _Point, curvature: Curvature, kinks: Kinks, verdict: Any) -> Certificate:
+    """Where the gradient is not zero the loss falls along it, unless the point is on a kink."""
+    slope = float(np.linalg.norm(point.gradient))
+    way = -point.gradient / slope
+    drop = 0.0
+    for relative in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
+        drop = max(drop, point.value - point.value_at(point.flat + relative * point.size * way))
+    if kinks.present and kinks.jump == 1 and drop <= 0:
+        return verdict("undecided", f"{kinks}, and the loss does not fall along the negative gradient")
+    return verdict("not critical", "the gradient does not vanish", way, drop)
+
+
+def _flat_point(
+    point: _Point, params: Params, curvature: Curvature, cut: float, scale: float,
+    dense_size: int, seed: int, tolerance: float, verdict: Any,
+) -> Certificate:  # fmt: skip
+    """A critical point without negative curvature, some of whose directions are flat."""
+    symmetries = flat_symmetries(point.objective, params, scale)
+    names = tuple(str(symmetry) for symmetry in symmetries)
+    tangents = span(symmetries, len(point.flat))
+    rest = curvature
+    if tangents.shape[1] == len(point.flat):
+        return verdict("local minimum", "the loss is constant nearby, by known symmetries", flat=names)
+    if tangents.shape[1]:
+        rest = smallest_curvature(point.objective, params, lifted=tangents, dense_size=dense_size, seed=seed)
+        if rest.eigenvalue < -cut:
+            drop, way = _fall(point, rest.vector, curvature.norm)
+            if drop > 0:
+                return verdict("saddle", "the Hessian has a negative eigenvalue", way, drop, names, rest)
+    if curvature.norm > 0 and rest.eigenvalue > cut + rest.residual:
+        reason = "the gradient vanishes and the Hessian is positive except along known symmetries"
+        return verdict("local minimum", reason, flat=names)
+    if rest.values is None or rest.vectors is None:
+        reason = (
+            f"the smallest eigenvalue, {rest.eigenvalue:.2g}, is zero within tolerance, and no symmetry explains it"
+        )
+        return verdict("undecided", reason, flat=names)
+    kernel = rest.vectors[:, np.abs(rest.values) <= cut] if cut > 0 else rest.vectors
+    stiff = np.abs(rest.values) > cut
+    basis = rest.vectors[:, stiff] - tangents @ (tangents.T @ rest.vectors[:, stiff])
+    inverse = (basis / rest.values[stiff]) @ basis.T
+    norm = curvature.norm or abs(point.value) / point.size**2 or 1.0
+    kind, reason, escape = examine(point.objective, params, kernel, inverse, norm, point.size, tolerance)
+    if escape is None:
+        return verdict(kind, reason, flat=names)
+    length = float(np.linalg.norm(escape))
+    drop, way = _fall(point, escape / length, norm, length)
+    if drop > 0:
+        return verdict("saddle", reason, way, drop, names)
+    return verdict("undecided", f"{reason}, but no decrease could be measured", flat=names)

@@ -1,0 +1,161 @@
+"""Critical points whose Hessian has a kernel that no symmetry explains.
+
+Along a unit kernel vector v the loss, minimised over the other directions, is
+
+    f(θ) + s³/6 f'''[v,v,v] + s⁴/24 (f''''[v,v,v,v] − 3 f'''[v,v,·] H⁺ f'''[v,v,·]) + O(s⁵).
+
+A cubic term, or a negative quartic one, is an escape. One kernel direction with no cubic and a positive quartic term is
+a local minimum. What is left, valleys of equal loss and losses that are not four times differentiable (|s|³ at the
+spurious minimum of a convolutional network), is measured: steps along kernel directions, relaxed over the others, and
+descents from nearby. A point that nothing leaves is called a local minimum, and the reason says that it was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from scipy.optimize import minimize
+
+from planted.objectives import Objective, Params
+from planted.objectives._base import _value_and_gradient
+from planted.precision import float64
+
+_SAMPLES = 16
+_STEPS = (3e-3, 1e-2)
+_RELAXATIONS = 8
+_NOISE = 1e-13
+
+
+class Expansion(NamedTuple):
+    """Third- and reduced fourth-order coefficients along a direction."""
+
+    third: float
+    fourth: float
+
+
+class Degenerate(NamedTuple):
+    """Kind, reason and escape direction (p,) or None."""
+
+    kind: str
+    reason: str
+    direction: np.ndarray | None = None
+
+
+@jax.jit
+def _directional(objective: Objective, params: Params, direction: Params) -> tuple[Params, Params]:
+    """Second and third derivatives of t ↦ ∇f(θ + t v) at t = 0."""
+
+    def along(t: jax.Array) -> Params:
+        moved = jax.tree.map(lambda leaf, step: leaf + t * step, params, direction)
+        return jax.grad(objective.traced_value)(moved)
+
+    def derivative(function: Callable[[jax.Array], Params]) -> Callable[[jax.Array], Params]:
+        return lambda t: jax.jvp(function, (t,), (jnp.ones_like(t),))[1]
+
+    second = derivative(derivative(along))
+    zero = jnp.zeros((), jnp.float64)
+    return second(zero), derivative(second)(zero)
+
+
+@float64
+def expand(objective: Objective, params: Params, direction: np.ndarray, inverse: np.ndarray) -> Expansion:
+    """Coefficients along the flat unit vector `direction` (p,), with H⁺ (p, p) given.
+
+    >>> from planted.objectives import Squared
+    >>> loss = Squared([[1.0]], [0.0], "quadratic")
+    >>> expand(loss, np.zeros((1, 1)), np.ones(1), np.zeros((1, 1)))
+    Expansion(third=0.0, fourth=12.0)
+    """
+    checked = objective.check(params)
+    unravel = ravel_pytree(checked)[1]
+    second, third = _directional(objective, checked, unravel(jnp.asarray(direction)))
+    u, w = np.asarray(ravel_pytree(second)[0]), np.asarray(ravel_pytree(third)[0])
+    return Expansion(float(u @ direction), float(w @ direction - 3 * u @ inverse @ u))
+
+
+def _flat_function(objective: Objective, params: Params) -> tuple[np.ndarray, Callable[[np.ndarray], Any]]:
+    """θ (p,) and θ ↦ (f, ∇f) in flat coordinates."""
+    checked = float64(objective.check)(params)
+    flat, unravel = float64(ravel_pytree)(checked)
+
+    @float64
+    def function(point: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = _value_and_gradient(objective, unravel(jnp.asarray(point)))
+        return float(value), np.asarray(ravel_pytree(gradient)[0])
+
+    return np.asarray(flat), function
+
+
+def _measured(
+    objective: Objective, params: Params, directions: np.ndarray, inverse: np.ndarray, norm: float, size: float
+) -> Degenerate:
+    """Look for a way down by relaxed steps along the rows of `directions` (m, p), then by descents from there."""
+    start, function = _flat_function(objective, params)
+    here, gradient = function(start)
+    noise = _NOISE * max(abs(here), norm * size**2)
+    slope = float(np.linalg.norm(gradient))
+    least, landings = np.inf, []
+    for direction in directions:
+        for step in (sign * relative * size for relative in _STEPS for sign in (1.0, -1.0)):
+            point = start + step * direction
+            best = function(point)[0]
+            for _ in range(_RELAXATIONS):
+                value, slopes = function(point)
+                best = min(best, value)
+                point = point - inverse @ slopes
+            rise = best - here
+            if rise < -noise - 2 * slope * abs(step):
+                return Degenerate("saddle", "flat to second order, but the loss falls along a curve", point - start)
+            least = min(least, rise)
+        landings.append(start + _STEPS[0] * size * direction)
+    for landing in landings[-4:]:
+        descent = minimize(
+            function, landing, jac=True, method="L-BFGS-B", options={"maxiter": 200, "gtol": 0.0, "ftol": 0.0}
+        )
+        if descent.fun < here - 10 * noise - 2 * slope * float(np.linalg.norm(descent.x - start)):
+            return Degenerate(
+                "saddle", "flat to second order, and a nearby descent leaves the point", descent.x - start
+            )
+    what = "is constant" if least <= noise else "does not fall"
+    return Degenerate(
+        "local minimum",
+        f"flat to second order, where the loss {what}: measured in {len(directions)} directions to "
+        f"{_STEPS[-1]:g} of the parameters' size, least change {least:.1g}, and by descents from nearby",
+    )
+
+
+def examine(
+    objective: Objective,
+    params: Params,
+    kernel: np.ndarray,
+    inverse: np.ndarray,
+    norm: float,
+    size: float,
+    tolerance: float,
+) -> Degenerate:
+    """What third and fourth order, and then measurement, say on the columns of `kernel` (p, m)."""
+    m = kernel.shape[1]
+    random = np.random.default_rng(0).standard_normal((_SAMPLES if m > 1 else 0, m))
+    random /= np.linalg.norm(random, axis=1, keepdims=True)
+    directions = np.concatenate([np.eye(m)[:_SAMPLES], random]) @ kernel.T
+    lowest = np.inf
+    for v in directions:
+        third, fourth = expand(objective, params, v, inverse)
+        if not (np.isfinite(third) and np.isfinite(fourth)):
+            break
+        if abs(third) > tolerance * norm / size:
+            return Degenerate("saddle", "flat to second order, with a third derivative", -np.sign(third) * v)
+        if fourth < -tolerance * norm / size**2:
+            return Degenerate("saddle", "flat to third order, with a negative fourth derivative", v)
+        lowest = min(lowest, fourth)
+    else:
+        if m == 1 and lowest > tolerance * norm / size**2:
+            return Degenerate(
+                "local minimum", "flat to third order in one direction, with a positive fourth derivative"
+            )
+    return _measured(objective, params, directions, inverse, norm, size)

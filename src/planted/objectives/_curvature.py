@@ -1,0 +1,186 @@
+"""The smallest eigenpair of a Hessian: dense when small, Lanczos on Hessian-vector products when large.
+
+Lanczos runs on shift·I − H, whose largest eigenvalue is shift − λ_min. Its stopping rule is then relative to the
+spectral norm, which is what a certificate needs, and not to λ_min, which may be zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from planted.objectives._base import Objective, Params, _hvp
+from planted.precision import float64
+
+DENSE_SIZE = 600
+"""Up to this many parameters the whole Hessian is formed."""
+
+_LANCZOS_VECTORS = 48
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """The smallest eigenvalue of a Hessian (on a complement, where one is given) and how well it is known.
+
+    Attributes
+    ----------
+    eigenvalue : float
+        Rayleigh quotient vᵀHv of `vector`: an upper bound on the smallest eigenvalue.
+    vector : array (p,)
+        Unit vector v.
+    residual : float
+        ‖Hv − eigenvalue·v‖: an eigenvalue lies within it.
+    norm : float
+        Spectral norm ‖H‖ (from below by Lanczos, when not dense).
+    method : "dense" or "lanczos"
+    products : int
+        Hessian-vector products used; p when dense.
+    values, vectors : arrays (p,), (p, p) or None
+        The whole spectrum, when dense.
+    """
+
+    eigenvalue: float
+    vector: np.ndarray
+    residual: float
+    norm: float
+    method: str
+    products: int
+    values: np.ndarray | None = None
+    vectors: np.ndarray | None = None
+
+
+class _Products:
+    """H v for flat v, counted; + shift T Tᵀ v for an orthonormal basis T of directions to be lifted away."""
+
+    def __init__(self, multiply: Callable[[np.ndarray], np.ndarray]) -> None:
+        self.multiply, self.count = multiply, 0
+
+    def __call__(self, vector: np.ndarray) -> np.ndarray:
+        self.count += 1
+        return self.multiply(np.asarray(vector).reshape(-1))
+
+
+def hessian_operator(objective: Objective, params: Params) -> Callable[[np.ndarray], np.ndarray]:
+    """v (p,) ↦ H v (p,) at `params`, parameters flattened as by :meth:`Objective.hessian`.
+
+    >>> from planted.objectives import Squared
+    >>> hessian_operator(Squared([[1.0]], [0.0], "quadratic"), np.ones((1, 1)))(np.ones(1))
+    array([6.])
+    """
+
+    @float64
+    def prepare() -> tuple[Any, Any]:
+        checked = objective.check(params)
+        return checked, ravel_pytree(checked)[1]
+
+    checked, unravel = prepare()
+
+    @float64
+    def multiply(vector: np.ndarray) -> np.ndarray:
+        product = _hvp(objective, checked, unravel(np.asarray(vector, dtype=np.float64)))
+        return np.asarray(ravel_pytree(product)[0])
+
+    return multiply
+
+
+def _dense(matrix: np.ndarray, lifted: np.ndarray | None) -> Curvature:
+    p = len(matrix)
+    norm = float(np.max(np.abs(np.linalg.eigvalsh(matrix)))) if p else 0.0
+    if lifted is not None and lifted.shape[1]:
+        project = np.eye(p) - lifted @ lifted.T
+        raised = project @ matrix @ project + (norm or 1.0) * lifted @ lifted.T
+    else:
+        raised = matrix
+    values, vectors = np.linalg.eigh(raised)
+    v = vectors[:, 0]
+    quotient = float(v @ matrix @ v)
+    residual = float(np.linalg.norm(raised @ v - values[0] * v))
+    return Curvature(quotient, v, residual, norm, "dense", p, values, vectors)
+
+
+def _lanczos(
+    multiply: Callable[[np.ndarray], np.ndarray],
+    p: int,
+    lifted: np.ndarray | None,
+    tolerance: float,
+    max_restarts: int,
+    seed: int,
+) -> Curvature:
+    products = _Products(multiply)
+    start = np.random.default_rng(seed).standard_normal(p)
+    vectors = min(_LANCZOS_VECTORS, p - 1)
+    plain = LinearOperator((p, p), matvec=products, dtype=np.float64)
+    top = eigsh(plain, k=1, which="LM", tol=1e-3, v0=start, ncv=min(20, p - 1), return_eigenvectors=False)
+    norm = float(abs(top[0]))
+    if norm == 0.0:
+        return Curvature(0.0, start / np.linalg.norm(start), 0.0, 0.0, "lanczos", products.count)
+    shift = 1.01 * norm
+
+    def raised(vector: np.ndarray) -> np.ndarray:
+        vector = np.asarray(vector).reshape(-1)
+        if lifted is None or not lifted.shape[1]:
+            return shift * vector - products(vector)
+        inside = lifted @ (lifted.T @ vector)
+        outside = vector - inside
+        image = products(outside)
+        return shift * outside - (image - lifted @ (lifted.T @ image))
+
+    operator = LinearOperator((p, p), matvec=raised, dtype=np.float64)
+    try:
+        _, found = eigsh(operator, k=1, which="LA", tol=tolerance, v0=start, ncv=vectors, maxiter=max_restarts)
+        v = found[:, 0]
+    except ArpackNoConvergence as error:
+        v = error.eigenvectors[:, 0] if error.eigenvectors.size else _last_resort(raised, start, max_restarts)
+    v = v / np.linalg.norm(v)
+    image = raised(v)
+    quotient = shift - float(v @ image)
+    residual = float(np.linalg.norm(image - (shift - quotient) * v))
+    return Curvature(quotient, v, residual, norm, "lanczos", products.count)
+
+
+def _last_resort(raised: Callable[[np.ndarray], np.ndarray], start: np.ndarray, steps: int) -> np.ndarray:
+    """Power iteration from `start`: a vector whose residual is honest, where Lanczos gave none."""
+    v = start / np.linalg.norm(start)
+    for _ in range(steps):
+        image = raised(v)
+        v = image / np.linalg.norm(image)
+    return v
+
+
+def smallest_curvature(
+    objective: Objective,
+    params: Params,
+    *,
+    lifted: np.ndarray | None = None,
+    dense_size: int = DENSE_SIZE,
+    tolerance: float = 1e-7,
+    max_restarts: int = 100,
+    seed: int = 0,
+) -> Curvature:
+    """Smallest eigenpair of the Hessian of `objective` at `params`, on the complement of `lifted` if given.
+
+    Parameters
+    ----------
+    lifted : array (p, m), optional
+        Orthonormal columns to leave out, such as the tangents of known symmetries.
+    dense_size : int
+        Form the Hessian (p, p) up to this many parameters, use Lanczos above.
+    tolerance : float
+        Lanczos stops when its residual is below tolerance·‖H‖.
+
+    Examples
+    --------
+    >>> from planted.objectives import Squared
+    >>> loss = Squared([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0], "quadratic")
+    >>> round(smallest_curvature(loss, np.zeros((1, 2))).eigenvalue, 12)
+    -1.0
+    """
+    size = int(sum(np.size(leaf) for leaf in (params.values() if isinstance(params, dict) else [params])))
+    if size <= max(dense_size, 2):
+        return _dense(objective.hessian(params), lifted)
+    return _lanczos(hessian_operator(objective, params), size, lifted, tolerance, max_restarts, seed)

@@ -1,0 +1,215 @@
+"""Leaving saddles: perturbed gradient descent, and trust-region descent with steps along negative curvature.
+
+A strict saddle has a direction v with vᵀHv < 0. :func:`leave_saddles` finds it (dense or by Lanczos), steps along ±v as
+far as the loss falls, and descends again with SciPy's trust-region Newton method, until the gradient vanishes and no
+such direction is left. :func:`perturbed_descent` needs gradients only: where they become small it adds a random
+perturbation, which grows exponentially along v (Jin et al. 2017, Algorithm 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.flatten_util import ravel_pytree
+from scipy.optimize import minimize
+
+from planted.objectives import Objective, Params, smallest_curvature
+from planted.objectives._base import _hvp, _value_and_gradient
+from planted.precision import float64, to_jax, to_numpy
+from planted.seeding import key_from
+from planted.solvers._driver import descend
+from planted.solvers._first_order import FirstOrder, Perturbation
+from planted.solvers._result import Descent, Progress, silent
+
+_STEP_LENGTHS = tuple(2.0**-i for i in range(30))
+
+
+@dataclass(frozen=True, eq=False)
+class Escape:
+    """Where a descent that leaves saddles ended.
+
+    Attributes
+    ----------
+    params : Params
+    value, gradient_norm : float
+    min_eigenvalue, residual : float
+        Smallest Hessian eigenvalue there and the residual of its eigenpair.
+    converged : bool
+    reason : str
+    escapes : int
+        Steps along negative curvature that were taken.
+    evaluations : int
+        Gradients and Hessian-vector products.
+    """
+
+    params: Params
+    value: float
+    gradient_norm: float
+    min_eigenvalue: float
+    residual: float
+    converged: bool
+    reason: str
+    escapes: int
+    evaluations: int
+
+    def __str__(self) -> str:
+        state = "converged" if self.converged else "stopped"
+        return f"{state} at {self.value:.6g} after {self.escapes} escapes: {self.reason}"
+
+
+class _Flat:
+    """An objective in flat coordinates for SciPy, counting what it is asked."""
+
+    @float64
+    def __init__(self, objective: Objective, params: Params) -> None:
+        checked = objective.check(params)
+        flat, self._unravel = ravel_pytree(checked)
+        self.start, self.objective, self.count = np.asarray(flat), objective, 0
+
+    @float64
+    def value_and_gradient(self, point: np.ndarray) -> tuple[float, np.ndarray]:
+        self.count += 1
+        value, gradient = _value_and_gradient(self.objective, self._unravel(jnp.asarray(point)))
+        return float(value), np.asarray(ravel_pytree(gradient)[0])
+
+    @float64
+    def product(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        self.count += 1
+        product = _hvp(self.objective, self._unravel(jnp.asarray(point)), self._unravel(jnp.asarray(vector)))
+        return np.asarray(ravel_pytree(product)[0])
+
+    @float64
+    def params(self, point: np.ndarray) -> Params:
+        return to_numpy(self._unravel(jnp.asarray(point)))
+
+
+def _down_the_curve(flat: _Flat, point: np.ndarray, vector: np.ndarray) -> np.ndarray | None:
+    """The best of point ± t·vector over t from the size of the parameters downwards, or None if none is lower."""
+    here = flat.value_and_gradient(point)[0]
+    size = max(float(np.linalg.norm(point)), 1.0)
+    for t in _STEP_LENGTHS:
+        trials = [point + sign * t * size * vector for sign in (1.0, -1.0)]
+        values = [flat.value_and_gradient(trial)[0] for trial in trials]
+        if min(values) < here - 1e-14 * abs(here):
+            return trials[int(np.argmin(values))]
+    return None
+
+
+def leave_saddles(
+    objective: Objective,
+    params: Params,
+    *,
+    gradient_tolerance: float = 1e-9,
+    curvature_tolerance: float = 1e-6,
+    max_escapes: int = 50,
+    max_iterations: int = 2000,
+    method: str = "trust-ncg",
+    progress: Progress = silent,
+) -> Escape:
+    """Descend to a point with ‖∇f‖ ≤ gradient_tolerance and H ⪰ −curvature_tolerance·‖H‖.
+
+    Parameters
+    ----------
+    objective, params
+        Where to start, possibly exactly on a saddle.
+    method : "trust-ncg", "trust-krylov" or another of SciPy's that takes Hessian-vector products
+
+    Examples
+    --------
+    >>> from planted.networks import Network
+    >>> from planted.objectives import PopulationLandscape
+    >>> end = leave_saddles(PopulationLandscape(Network(np.eye(2), np.ones(2))), np.zeros((2, 2)))
+    >>> end.converged, np.abs(end.params).max(axis=1).round(2)
+    (True, array([1., 1.]))
+    """
+    flat = _Flat(objective, params)
+    point = flat.start
+    for escapes in range(max_escapes + 1):
+        if np.linalg.norm(flat.value_and_gradient(point)[1]) > gradient_tolerance:
+            point = minimize(
+                flat.value_and_gradient,
+                point,
+                jac=True,
+                hessp=flat.product,
+                method=method,
+                options={"gtol": gradient_tolerance, "maxiter": max_iterations},
+            ).x
+        value, gradient = flat.value_and_gradient(point)
+        slope = float(np.linalg.norm(gradient))
+        progress(escapes, max_escapes, f"value {value:.4g}")
+        curvature = smallest_curvature(objective, flat.params(point))
+        flat.count += curvature.products
+
+        def end(
+            converged: bool, reason: str, point: np.ndarray = point, value: float = value, slope: float = slope,
+            curvature: Any = curvature, escapes: int = escapes,
+        ) -> Escape:  # fmt: skip
+            return Escape(
+                flat.params(point), value, slope, curvature.eigenvalue, curvature.residual, converged, reason,
+                escapes, flat.count,
+            )  # fmt: skip
+
+        if curvature.eigenvalue >= -curvature_tolerance * curvature.norm:
+            if slope <= gradient_tolerance:
+                return end(True, "the gradient vanishes and no direction curves down")
+            return end(False, f"the gradient norm stayed at {slope:.2g}: rounding, or too few iterations")
+        lower = _down_the_curve(flat, point, curvature.vector)
+        if lower is None:
+            return end(False, "negative curvature was found, but no step along it lowered the loss")
+        point = lower
+    return end(False, f"still at a saddle after {max_escapes} escapes")
+
+
+@float64
+def perturbed_descent(
+    objective: Objective,
+    params: Params,
+    *,
+    learning_rate: float | None = None,
+    radius: float = 1e-3,
+    gradient_tolerance: float = 1e-6,
+    wait: int = 500,
+    max_steps: int = 100_000,
+    random_state: Any = 0,
+    progress: Progress = silent,
+) -> Descent:
+    """Gradient descent that perturbs the point wherever the gradient becomes small, until that leads nowhere.
+
+    Perturbed steps (:class:`planted.solvers.Perturbation`) run until three perturbations in a row, `wait` steps apart,
+    have not lowered the loss; plain steps then bring the gradient below its tolerance.
+
+    Parameters
+    ----------
+    learning_rate : float, optional
+        Half the inverse of the largest Hessian eigenvalue at the start, or one half if that is less than one.
+    radius : float
+        Of the perturbation.
+    gradient_tolerance : float
+        Below it the point is perturbed, and at the end accepted.
+
+    Examples
+    --------
+    >>> from planted.networks import Network
+    >>> from planted.objectives import PopulationLandscape
+    >>> end = perturbed_descent(PopulationLandscape(Network(np.eye(2), np.ones(2))), np.zeros((2, 2)))
+    >>> end.status, np.abs(end.params).max(axis=1).round(2)
+    ('converged', array([1., 1.]))
+    """
+    start = objective.check(params)
+    rate = 0.5 / max(smallest_curvature(objective, params).norm, 1.0) if learning_rate is None else learning_rate
+    noisy_key, plain_key = jax.random.split(key_from(random_state))
+    noisy = FirstOrder(optax.sgd(rate), perturbation=Perturbation(radius, gradient_tolerance, wait))
+    left = descend(
+        objective, start, noisy, steps=max_steps, key=noisy_key, record_every=wait, patience=3, progress=progress
+    )
+    if left.status == "diverged":
+        return left
+    return descend(
+        objective, to_jax(left.params), FirstOrder(optax.sgd(rate)), steps=max_steps, key=plain_key, record_every=wait,
+        tolerance=gradient_tolerance, progress=progress,
+    )  # fmt: skip
