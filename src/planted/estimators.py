@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -85,7 +84,7 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Recover the network from inputs X (n, d) and targets y (n,)."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
@@ -130,7 +129,9 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
             if n < unknowns:
                 raise ValueError(f"{n} samples cannot determine {unknowns} unknowns; give more rows or fewer neurons")
         elif n < d + 2:
-            raise ValueError(f"{n} samples cannot determine even one neuron with {d} inputs; n_samples must exceed {d + 1}")
+            raise ValueError(
+                f"{n} samples cannot determine even one neuron with {d} inputs; n_samples must exceed {d + 1}"
+            )
         if np.ptp(y) == 0:
             raise ValueError("y is constant: there is no network to recover")
 
@@ -142,7 +143,7 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         loss = Squared(X, y, net.activation, bias=net.bias is not None)
         return certify(loss, params)
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """Outputs (n,) of the recovered network."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)

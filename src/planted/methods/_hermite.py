@@ -23,6 +23,7 @@ from planted.starts import random_rows
 _ROWS = 32_768
 _RESTARTS = 4
 _STEPS = 1500
+_SOLVER = FirstOrder(optax.adam(optax.cosine_decay_schedule(0.05, _STEPS)), project=unit_rows)
 
 
 @float64
@@ -56,7 +57,7 @@ def hermite(
     run = descend(
         loss,
         start,
-        FirstOrder(optax.adam(optax.cosine_decay_schedule(0.05, _STEPS)), project=unit_rows),
+        _SOLVER,
         steps=_STEPS,
         key=run_key,
         side_by_side=True,

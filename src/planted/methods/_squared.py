@@ -23,6 +23,7 @@ from planted.starts import random_rows
 _ROWS = 8192
 _RESTARTS = 8
 _STEPS = 1000
+_SOLVER = FirstOrder(optax.adam(optax.cosine_decay_schedule(0.03, _STEPS)))
 
 
 @float64
@@ -60,7 +61,7 @@ def squared(
     run = descend(
         loss,
         start,
-        FirstOrder(optax.adam(optax.cosine_decay_schedule(0.03, _STEPS))),
+        _SOLVER,
         steps=_STEPS,
         key=run_key,
         side_by_side=True,
