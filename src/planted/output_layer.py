@@ -20,6 +20,7 @@ from planted.validation import as_matrix, as_rows
 
 ALGORITHMS = ("least_squares", "correlation", "general_correlation")
 _VANISHING = 1e-12
+_ENUMERATED = 16
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ def least_squares_outputs(
 
     With the rows right up to sign, the best fit puts each neuron's whole output on the right orientation. The
     larger of the two coefficients decides; the outputs are then fitted anew for the chosen orientations. Even
-    and odd activations need no decision.
+    and odd activations need no decision. Where φ − c is odd (sigmoid), flipping neuron i adds 2c·a_i to the
+    function, so the fitted constant decides among the sign patterns.
 
     Examples
     --------
@@ -100,12 +102,38 @@ def least_squares_outputs(
     inputs, targets = as_rows(X, y)
     rows, act = as_matrix("weights", weights), activations.get(activation)
     shift = np.zeros(len(rows)) if bias is None else as_matrix("bias", bias, 1)
+    if act.parity is None and act.centred_parity == "odd":
+        return _oriented_by_mean(inputs, targets, rows, shift, act)
     if act.parity is None:
         both = np.concatenate([act(inputs @ (sign * rows).T + shift) for sign in (1.0, -1.0)], axis=1)
         forward, backward = np.split(_solve(both, targets), 2)
         rows = np.where(np.abs(backward) > np.abs(forward), -1.0, 1.0)[:, None] * rows
     status, reason = _orientable(act)
     return OutputLayer(rows, _solve(act(inputs @ rows.T + shift), targets), status, reason)
+
+
+def _oriented_by_mean(
+    inputs: np.ndarray, targets: np.ndarray, rows: np.ndarray, shift: np.ndarray, act: Activation
+) -> OutputLayer:
+    """Signs for an activation that is odd about a constant c: those with c Σ_i s_i ã_i nearest the fitted constant.
+
+    ã are the coefficients of φ(b_i·x) − c. All sign patterns are compared for up to 16 neurons; beyond that only
+    the one with positive outputs is.
+    """
+    centred = act(inputs @ rows.T + shift) - act.offset
+    *outputs, constant = _solve(np.column_stack([centred, np.ones(len(inputs))]), targets)
+    signed = np.array(outputs)
+    k = len(signed)
+    if k <= _ENUMERATED:
+        patterns = 1.0 - 2.0 * ((np.arange(2**k)[:, None] >> np.arange(k)) & 1)
+        sign = patterns[np.argmin(np.abs(act.offset * patterns @ signed - constant))]
+    else:
+        sign = np.where(signed < 0, -1.0, 1.0)
+    missed = abs(act.offset * sign @ signed - constant)
+    if missed > 0.05 * act.offset * np.sum(np.abs(signed)):
+        reason = f"no orientation of the {k} neurons that was tried explains the mean of y"
+        return OutputLayer(rows, signed, "signs unidentified", reason)
+    return OutputLayer(rows * sign[:, None], signed * sign, "ok", "the mean of y shows the neurons' signs")
 
 
 def recover_outputs(

@@ -29,7 +29,7 @@ def plot_losses(result: Any, axis: Any) -> None:
         shown = values if values.min() > 0 else values - values.min() + 1e-16
         axis.semilogy(begin + steps, np.maximum(shown, 1e-33), label=name)
         begin += int(steps[-1])
-    axis.set(xlabel="step", ylabel="objective of the phase (from its minimum if negative)")
+    axis.set(xlabel="step", ylabel="objective of the phase")
     axis.legend(frameon=False)
 
 

@@ -80,5 +80,5 @@ def _usual_way(X: Any, y: Any, hidden: int, seed: int) -> Any:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        mlp = MLPRegressor((hidden,), solver="lbfgs", max_iter=500, random_state=seed).fit(X, y)
+        mlp = MLPRegressor(hidden_layer_sizes=(hidden,), solver="lbfgs", max_iter=500, random_state=seed).fit(X, y)
     return Network(mlp.coefs_[0].T, mlp.coefs_[1][:, 0], "relu", mlp.intercepts_[0], float(mlp.intercepts_[1][0]))
