@@ -35,6 +35,6 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     "unknown method 'zzz'. Known: auto, landscape, hermite, squared."
     """
     known = tuple(known)
-    nearest = get_close_matches(str(name), known, n=1)
+    nearest = get_close_matches(str(name), known, n=1, cutoff=0.5)
     hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
     return f"unknown {kind} {name!r}{hint} Known: {', '.join(known)}."

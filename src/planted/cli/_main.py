@@ -41,6 +41,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its status; errors are one sentence on standard error."""
     try:
         status = app(args=arguments, standalone_mode=False)
+        if status == INTERRUPTED:
+            _say("interrupted: nothing was written", status)
     except KeyboardInterrupt:
         status = _say("interrupted: nothing was written", INTERRUPTED)
     except (ValueError, TypeError, OSError, MemoryError) as error:
