@@ -159,10 +159,12 @@ def gaussian_kernel(activation: Activation, left: jax.Array, right: jax.Array, o
     if any(kink != 0.0 for kink in activation.kinks):
         raise ValueError(f"the population form of {activation.name!r} needs kinks at zero only")
     c, e = series_coefficients(activation, s, order), series_coefficients(activation, t, order)
-    total = jnp.zeros_like(rho)
-    for j in range(order, -1, -1):
-        total = total * rho + c[:, None, j] * e[None, :, j]
-    return total
+
+    # Horner's rule as a loop of the compiled program: unrolled, its second derivatives take a minute to compile.
+    def horner(total: jax.Array, pair: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
+        return total * rho + pair[0][:, None] * pair[1][None, :], None
+
+    return jax.lax.scan(horner, jnp.zeros_like(rho), (c.T, e.T), reverse=True)[0]
 
 
 def truncation_error(activation: Activation, left: np.ndarray, order: int = SERIES_ORDER) -> float:

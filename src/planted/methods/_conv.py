@@ -34,17 +34,21 @@ from planted.starts import SIGNS, output_radius, sign_restarts, uniform_start
 from planted.validation import as_matrix
 
 _CHUNK = 50
-_GRADIENT = 1e-3
+_GRADIENT, _PROGRESS = 1e-3, 1e-8
 _GROWTH, _CUT = 1.1, 0.5
 _EXACT = 1e-20
 _EXCESS = 8.0
-_LARGEST_ERROR = 0.5
+_LARGEST_ERROR = 0.25
 _NEAR_ON_DATA = (0.3, 0.6, 0.3)
 
 
 @dataclass(frozen=True)
 class ConvRestart:
-    """One of the four restarts: its signs of (filter, output), where its descent ended, and the loss there."""
+    """One of the four restarts: its signs of (filter, output), where its descent ended, and the loss there.
+
+    `fate` is "global minimum" ("best minimum found" unless the network was recovered), "spurious minimum" (that of
+    Lemma 4.1, known for ReLU), "stationary point" (descent has stopped elsewhere) or "still moving".
+    """
 
     signs: tuple[int, int]
     fate: str
@@ -117,11 +121,11 @@ def _chunk(objective: ConvSquared, state: Any, length: int) -> Any:
 def _descend(
     objective: ConvSquared, starts: Any, step: float, limit: int, all_restarts: bool, progress: Progress
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, int]:
-    """Params, losses and gradient norms of the restarts, and iterations done, until the best (or all) settle."""
+    """Params, losses of the restarts, whether each settled, and iterations done, until the best (or all) settle."""
     values, gradients = jax.jit(jax.vmap(objective.traced_value_and_gradient))(starts)
     state = (starts, values, gradients, jnp.full(len(values), step))
     energy = float(objective.rows.mean(lambda block: 0.5 * jnp.sum(block["weight"] * block["y"] ** 2)))
-    done = 0
+    done, before = 0, np.full(len(values), np.inf)
     while True:
         params, values, gradients, _ = state
         losses = np.asarray(values)
@@ -129,24 +133,30 @@ def _descend(
         # ‖v‖ ∂ℓ/∂v and √ℓ ∂ℓ/∂a have the units of the loss, whatever the scale of y and v.
         norms = lengths * np.asarray(jnp.linalg.norm(gradients["filter"], axis=1))
         norms = norms + energy**0.5 * np.asarray(jnp.linalg.norm(gradients["output"], axis=1))
-        settled = norms <= _GRADIENT * energy
+        # Noise puts kinks next to a minimum, where the gradient stays large and only the loss can tell.
+        settled = (norms <= _GRADIENT * energy) | (before - losses <= _PROGRESS * energy)
+        before = losses
         finished = settled.all() if all_restarts else settled[np.argmin(losses)]
         if finished or done >= limit:
-            return to_numpy(params), losses, norms / energy, done
+            return to_numpy(params), losses, settled, done
         state = _chunk(objective, state, _CHUNK)
         done += _CHUNK
         progress(min(done, limit), limit, f"loss {losses.min():.4g}")
 
 
-def _fates(params: dict[str, np.ndarray], norms: np.ndarray, objective: ConvSquared, winner: ConvNetwork) -> list[str]:
-    """Where the restarts are, with the recovered network in the teacher's place."""
+def _fates(
+    params: dict[str, np.ndarray], settled: np.ndarray, objective: ConvSquared, winner: ConvNetwork, status: str
+) -> list[str]:
+    """Where the restarts are, with the network found in the teacher's place."""
+    best = "global minimum" if status == "recovered" else "best minimum found"
     if objective.activation.name == "relu":
-        return fates(params, winner, _NEAR_ON_DATA)
-    names = []
-    for v, a, norm in zip(params["filter"], params["output"], norms, strict=True):
-        near = match_conv(objective.network({"filter": v, "output": a}), winner).weight_error <= _NEAR_ON_DATA[2]
-        names.append("global minimum" if near else "stationary point" if norm <= _GRADIENT else "still moving")
-    return names
+        found = fates(params, winner, _NEAR_ON_DATA)
+    else:
+        networks = [objective.network({"filter": v, "output": a}) for v, a in zip(*params.values(), strict=True)]
+        near = [match_conv(network, winner).weight_error <= _NEAR_ON_DATA[2] for network in networks]
+        found = ["global minimum" if one else "still moving" for one in near]
+    names = {"global minimum": best, "spurious minimum": "spurious minimum"}
+    return [names.get(f, "stationary point" if done else f) for f, done in zip(found, settled, strict=True)]
 
 
 def _whitener(patches: np.ndarray, whiten: bool) -> np.ndarray:
@@ -225,7 +235,7 @@ def recover_conv(
     for attempt, size in enumerate([first, n] if first < n else [n, n]):
         white = ConvSquared(patches[:size] @ whitener, targets[:size], act)
         starts = sign_restarts(uniform_start(keys[attempt], p, k, radius))
-        params, losses, norms, done = _descend(white, starts, step, max_iterations, attempt > 0, progress)
+        params, losses, settled, done = _descend(white, starts, step, max_iterations, attempt > 0, progress)
         iterations += done
         for index in np.argsort(losses):
             found = white.network({name: leaf[index] for name, leaf in params.items()})
@@ -245,7 +255,7 @@ def recover_conv(
     winner = ConvNetwork(np.linalg.solve(whitener, network.filter), network.output, act).canonical()
     restarts = tuple(
         ConvRestart(signs, fate, float(value))
-        for signs, fate, value in zip(SIGNS, _fates(params, norms, white, winner), losses, strict=True)
+        for signs, fate, value in zip(SIGNS, _fates(params, settled, white, winner, status), losses, strict=True)
     )
     seconds = time.perf_counter() - began
     return ConvResult(network, status, reason, loss, test.noise, error, restarts, iterations, seconds)
