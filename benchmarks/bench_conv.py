@@ -63,7 +63,8 @@ def main(runs):
     print(
         f"noise 0.1: root mean square weight error {np.sqrt(np.mean(errors**2)):.5f}, Cramér–Rao bound "
         f"{np.sqrt(np.mean(bounds**2)):.5f}, ratio {ratio:.3f}, mean of error/bound squared "
-        f"{np.mean((errors / bounds) ** 2):.3f}; recovered {statuses.count('recovered')}; {np.median(seconds):.1f} s a fit"
+        f"{np.mean((errors / bounds) ** 2):.3f}; recovered {statuses.count('recovered')}; "
+        f"{np.median(seconds):.1f} s a fit (median)"
     )
 
 

@@ -80,7 +80,7 @@ def figure_1b(
     Draws follow each other from `random_state` until the four signs of one end in both minima. `ratio` is
     (1ᵀa*)²/‖a*‖², which the paper does not state.
 
-    >>> figure_1b(n_iterations=300).phase_one_end > 10
+    >>> figure_1b().phase_one_end > 10
     True
     """
     for key in jax.random.split(key_from(random_state), 100):
@@ -180,7 +180,9 @@ def success_frequencies(
     if n_patches < 2:
         raise ValueError("with one patch the ratio is always 1: take n_patches of at least 2")
     began = time.perf_counter()
-    targets, params = _draw(jax.random.split(key_from(random_state), draws), patch_size, n_patches, jnp.asarray(ratio))
+    targets, params = _draw(
+        jax.random.split(key_from(random_state), draws), patch_size, n_patches, jnp.asarray(float(ratio))
+    )
     eta = typical_step(ratio**0.5, 1.0, n_patches)
     done, codes = 0, np.full((draws, len(SIGNS)), FATES.index("still moving"))
     while done < max_iterations and np.any(codes == FATES.index("still moving")):
