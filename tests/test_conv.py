@@ -1,4 +1,4 @@
-"""A shared filter (Du et al. 2017): formulas against Monte Carlo and finite differences, stationary points, dynamics."""
+"""A shared filter (Du et al. 2017): formulas against Monte Carlo, stationary points, dynamics."""
 
 import math
 
