@@ -58,7 +58,10 @@ def test_g_grows_no_worse_than_linearly_in_neurons_times_inputs():
     with jax.enable_x64(True):
         times = {d: _times([_pair(16_384, d)[1]], to_jax(np.eye(d)), 5)[0] for d in (25, 50, 100, 200)}
     unit = times[25] / 25**2
-    print("\ntime per row, neuron and input, relative to d = m = 25:", {d: round(t / d**2 / unit, 2) for d, t in times.items()})
+    print(
+        "\ntime per row, neuron and input, relative to d = m = 25:",
+        {d: round(t / d**2 / unit, 2) for d, t in times.items()},
+    )
     assert times[200] / 200**2 <= 1.3 * unit
 
 

@@ -7,6 +7,8 @@ A method is called as `method(X, y, n_hidden, activation, fit_bias=…, key=…,
 from collections.abc import Callable
 
 from planted.methods._auto import auto
+from planted.methods._conv import ConvRestart, ConvResult, recover_conv
+from planted.methods._conv_dynamics import Trajectory, conv_descent, step_size_bound
 from planted.methods._hermite import hermite
 from planted.methods._landscape import landscape
 from planted.methods._recovery import Recovery, refine, verdict
@@ -19,4 +21,19 @@ METHODS: dict[str, Callable[..., Recovery]] = {
     "squared": squared,
 }
 
-__all__ = ["METHODS", "Recovery", "auto", "hermite", "landscape", "refine", "squared", "verdict"]
+__all__ = [
+    "METHODS",
+    "ConvRestart",
+    "ConvResult",
+    "Recovery",
+    "Trajectory",
+    "auto",
+    "conv_descent",
+    "hermite",
+    "landscape",
+    "recover_conv",
+    "refine",
+    "squared",
+    "step_size_bound",
+    "verdict",
+]
