@@ -20,7 +20,7 @@ from planted.objectives import Squared
 from planted.seeding import key_from
 from planted.solvers import silent
 
-_CERTIFIED_PARAMETERS = 3000
+_ROWS_PER_PARAMETER = 5
 
 
 class PlantedRegressor(RegressorMixin, BaseEstimator):
@@ -50,7 +50,8 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
     result_ : Recovery
         Status, reason, advice, losses, timings; printing it is readable.
     certificate_ : Certificate
-        Of the squared loss at the network; see :func:`planted.certify`.
+        Of the squared loss at the network; see :func:`planted.certify`. A network that explains every row is
+        certified on five rows a parameter.
     method_ : str
         The method that found it.
     n_hidden_ : int
@@ -140,8 +141,11 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         params = {"weights": net.weights, "output": net.output}
         if net.bias is not None:
             params["bias"] = net.bias
-        loss = Squared(X, y, net.activation, bias=net.bias is not None)
-        return certify(loss, params)
+        if self.result_.status == "recovered":
+            # Zero on every row is zero on some: these settle the verdict, and the curvature costs less.
+            some = max(1000, _ROWS_PER_PARAMETER * sum(np.size(value) for value in params.values()))
+            X, y = X[:some], y[:some]
+        return certify(Squared(X, y, net.activation, bias=net.bias is not None), params)
 
     def predict(self, X: Any) -> np.ndarray:
         """Outputs (n,) of the recovered network."""
