@@ -108,6 +108,9 @@ def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | Non
         return
     typer.echo(str(result))
     typer.echo(f"certificate: {certificate.kind} ({certificate.reason})")
+    constants = result.details.get("constants")
+    if constants:
+        typer.echo("constants: " + ", ".join(f"{name} {value:.4g}" for name, value in constants.items()))
     typer.echo(describe_network(estimator.network_, names))
     if out is not None:
         typer.echo(f"network written to {out}")

@@ -1,17 +1,17 @@
 """The papers' figures and numbers, run again."""
 
 from planted.names import unknown
-from planted.reproduce import _ge2017
+from planted.reproduce import _ge2017, _ge2017_outputs
 from planted.reproduce._study import Claim, Entry, Study, claim
 
-ENTRIES: dict[str, Entry] = {entry.name: entry for module in (_ge2017,) for entry in module.ENTRIES}
+ENTRIES: dict[str, Entry] = {entry.name: entry for module in (_ge2017, _ge2017_outputs) for entry in module.ENTRIES}
 
 
 def find(name: str) -> list[Entry]:
     """The entry of this name, or every entry of the paper of this name.
 
     >>> [entry.name for entry in find("ge2017")]
-    ['ge2017/fig1', 'ge2017/fig2', 'ge2017/fig3', 'ge2017/appendix-d']
+    ['ge2017/fig1', 'ge2017/fig2', 'ge2017/fig3', 'ge2017/appendix-d', 'ge2017/output-layer']
     """
     found = [entry for key, entry in ENTRIES.items() if key == name or key.split("/")[0] == name]
     if not found:
