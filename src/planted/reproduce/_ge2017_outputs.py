@@ -9,7 +9,7 @@ import numpy as np
 
 from planted.datasets import make_planted
 from planted.output_layer import ALGORITHMS, recover_outputs
-from planted.reproduce._study import Entry, Study, claim
+from planted.reproduce._study import Claim, Entry, Study, claim
 from planted.solvers._result import Progress
 
 _TITLE = "outputs and signs by Algorithms 1 and 2 and by least squares"
