@@ -26,6 +26,7 @@ from planted.objectives._base import Objective, Params, RowObjective
 from planted.objectives._landscape import (
     SMALL,
     Constants,
+    _fourth_contraction,
     _moments,
     _without_lower_parts,
     constants,
@@ -35,7 +36,6 @@ from planted.objectives._landscape import (
     teacher_tensor,
     tensor_pairs,
 )
-from planted.objectives._moments import fourth_contraction
 from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block
 from planted.validation import as_matrix, as_rows
@@ -176,7 +176,7 @@ class FullRankLandscape(RowObjective):
     def _defaults(self, fourth: float, mu: float | None, lam: float | None, delta: float | None, k: int) -> Constants:
         T = np.asarray(self.T)
         W = whitening(T, k)
-        contraction = np.asarray(fourth_contraction(self.rows, to_jax(W @ W.T), self.fit))
+        contraction = np.asarray(_fourth_contraction(self.rows, to_jax(W @ W.T), self.fit))
         guess, weights = np.asarray(self.directions), np.asarray(self.weights) * np.sign(fourth)
         contraction = contraction + 24**0.5 * (guess.T * (weights * np.sum((guess @ W) ** 2, axis=1))) @ guess
         largest, smallest = _outputs_from(W.T @ contraction @ W / (24**0.5 * fourth))

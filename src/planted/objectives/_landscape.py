@@ -173,8 +173,8 @@ class Landscape(RowObjective):
 
     def _defaults(self, fourth: float, mu: float | None, lam: float | None, k: int) -> Constants:
         """Eigenvalues of E[y H₄(I)] / (√24 σ̂₄) = Σ a*_i b*_i b*_iᵀ are the outputs when rows are orthonormal."""
-        contraction = fourth_contraction(self.rows, jnp.eye(self.n_features), self.fit)
-        outputs = np.linalg.eigvalsh(np.asarray(contraction))[::1] / (24**0.5 * fourth)
+        contraction = _fourth_contraction(self.rows, jnp.eye(self.n_features), self.fit)
+        outputs = np.linalg.eigvalsh(np.asarray(contraction)) / (24**0.5 * fourth)
         outputs = np.sort(outputs)[::-1]
         return constants(fourth, outputs[0], outputs[min(k, len(outputs)) - 1], mu, lam)
 
@@ -206,6 +206,7 @@ class Landscape(RowObjective):
 
 
 _moments = jax.jit(moments)
+_fourth_contraction = jax.jit(fourth_contraction)
 _without_lower_parts = jax.jit(without_lower_parts, static_argnums=1)
 
 

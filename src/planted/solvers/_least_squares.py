@@ -55,6 +55,12 @@ def _normal_equations(objective: Squared, params: Any) -> tuple[jax.Array, jax.A
     return objective.rows.mean(add)
 
 
+@jax.jit
+def _energy(objective: Squared) -> jax.Array:
+    """½ mean y²."""
+    return objective.rows.mean(lambda block: 0.5 * jnp.sum(block["weight"] * block["y"] ** 2))
+
+
 @float64
 def least_squares(
     objective: Squared,
@@ -87,8 +93,7 @@ def least_squares(
     """
     began = time.perf_counter()
     flat, unravel = ravel_pytree(to_jax(params))
-    energy = float(objective.rows.mean(lambda block: 0.5 * jnp.sum(block["weight"] * block["y"] ** 2)))
-    floor = energy * tolerance**2
+    floor = float(_energy(objective)) * tolerance**2
     value = float(_value(objective, unravel(flat)))
     history, damping, status, done, norm = History(), 1e-3, "step limit", 0, np.inf
     equations = None
