@@ -281,8 +281,9 @@ class RandomLabels:
     floor: float
 
     def __str__(self) -> str:
+        size = f"k = {self.k} (kd = {self.k * self.d / self.n:.2f} n)"
         return (
-            f"figure 4, {self.activation}, {self.layers} layer{'s' * (self.layers == 'both')}, k = {self.k} (kd = {self.k * self.d / self.n:.2f} n): "
+            f"figure 4, {self.activation}, layers learned: {self.layers}, {size}: "
             f"RMSE {self.rmse[-1]:.2e} after {self.iterations[-1]} steps, floor {self.floor:.2e}"
         )
 
