@@ -303,6 +303,9 @@ def random_labels(
         if activation == "softplus"
         else (activations.get("quadratic"), 20, 0.02 / k)
     )
+    if layers == "first":
+        # With all outputs positive the start predicts far too much, and a long first step would silence every neuron.
+        rate = rate / 10
     x_key, y_key, w_key, v_key = jax.random.split(key_from(random_state), 4)
     x = jax.random.normal(x_key, (_ROWS, d), jnp.float64)
     y = jax.random.normal(y_key, (_ROWS,), jnp.float64)
