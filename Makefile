@@ -34,7 +34,7 @@ format: $(STAMP) ## put the code into the house format
 	$(BIN)/ruff format .
 
 bench: $(STAMP)  ## run the benchmarks (minutes)
-	$(BIN)/python -m pytest benchmarks --benchmark-only -p no:cacheprovider
+	$(BIN)/python -m pytest benchmarks/bench_*.py -s -o addopts=-q
 
 lock: $(STAMP)   ## resolve the dependencies anew into requirements.lock
 	$(BIN)/python -m pip install --quiet pip-tools

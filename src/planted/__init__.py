@@ -24,10 +24,12 @@ _MODULES = (
 )
 _NAMES = {
     "Network": "networks",
+    "ConvNetwork": "conv_networks",
     "match": "matching",
     "permutation_error": "matching",
     "certify": "certificates",
     "PlantedRegressor": "estimators",
+    "PlantedConvRegressor": "conv_estimators",
 }
 
 __all__ = [*_MODULES, *_NAMES, "__version__"]

@@ -19,6 +19,7 @@ from planted.names import unknown
 from planted.networks import Network
 from planted.precision import float64
 from planted.seeding import key_from
+from planted.validation import as_matrix, as_rows
 
 WEIGHTS = ("orthogonal", "gaussian", "correlated")
 OUTPUTS = ("ones", "positive", "mixed")
@@ -206,7 +207,15 @@ def _read_npz(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray | 
         raise DataError(f"{path} holds no array named X; it has {', '.join(arrays) or 'nothing'}")
     if target is not None and target not in arrays:
         raise DataError(f"{path}: {unknown('array', target, tuple(arrays))}")
-    return arrays["X"], None if target is None else arrays[target]
+    wanted = ["X"] if target is None else ["X", target]
+    if not all(np.issubdtype(arrays[name].dtype, np.number) for name in wanted):
+        raise DataError(f"{path}: X and the target must be numbers")
+    try:
+        if target is None:
+            return as_matrix("X", arrays["X"]), None
+        return as_rows(arrays["X"], arrays[target])
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from None
 
 
 def read_table(
@@ -244,13 +253,7 @@ def read_table(
         raise DataError(f"{path} is empty")
     if path.suffix == ".npz":
         X, y = _read_npz(path, target)
-        if not np.issubdtype(X.dtype, np.number) or (y is not None and not np.issubdtype(y.dtype, np.number)):
-            raise DataError(f"{path}: X and the target must be numbers")
-        return (
-            X.astype(np.float64),
-            None if y is None else y.astype(np.float64),
-            [f"x{i}" for i in range(X.shape[-1])],
-        )
+        return X, y, [f"x{i}" for i in range(X.shape[1])]
     frame = _read_frame(path)
     columns = frame.columns
     for name in [*(features or []), *([target] if target is not None else [])]:

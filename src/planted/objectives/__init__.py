@@ -1,6 +1,8 @@
 """What to minimise: one file per loss."""
 
 from planted.objectives._base import Objective, Params, RowObjective
+from planted.objectives._conv import ConvSquared, PopulationConv
+from planted.objectives._conv_points import ConvPoint, nearest_stationary_point, stationary_points
 from planted.objectives._curvature import Curvature, smallest_curvature
 from planted.objectives._full_rank import (
     FullRankLandscape,
@@ -26,12 +28,15 @@ from planted.objectives._squared import PopulationSquared, Squared
 
 __all__ = [
     "ApproximateMinimumBound",
+    "ConvPoint",
+    "ConvSquared",
     "Curvature",
     "FullRankLandscape",
     "Hermite24",
     "Landscape",
     "Objective",
     "Params",
+    "PopulationConv",
     "PopulationFullRankLandscape",
     "PopulationHermite24",
     "PopulationLandscape",
@@ -44,11 +49,13 @@ __all__ = [
     "appendix_d",
     "approximate_minimum_bound",
     "hessian_form",
+    "nearest_stationary_point",
     "quadratic_jacobian",
     "quadratic_matrix",
     "quadratic_verdict",
     "read_off",
     "residual_matrix",
     "smallest_curvature",
+    "stationary_points",
     "whitening",
 ]

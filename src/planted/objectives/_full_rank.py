@@ -4,9 +4,9 @@ F replaces the norm ‖b_j‖ in G by the norm that the teacher itself defines,
 
     F(B) = s E[y Σ_{j≠k} ϕ(b_j, b_k, x)] − μ s E[y Σ_j φ(b_j, x)] + λ Σ_j (b_jᵀ T b_j − 1)² + δ/2 ‖B‖²_F,
 
-    T = Σ_i a*_i b*_i b*_iᵀ = E[y (xxᵀ − I)] / (√2 σ̂₂).
+    T = Σ_i a*_i b*_i b*_iᵀ = E[y (xxᵀ − I)] / (√2 σ̂₂), estimated by a least-squares quadratic fit.
 
-With T = WW⁻ᵀ… whitened, F is G for the orthonormal vectors o_i = T^{-1/2} √a*_i b*_i and outputs 1/a*_i, so
+In coordinates that whiten T, F is G for the orthonormal vectors o_i = T^{-1/2} √a*_i b*_i and outputs 1/a*_i, so
 the rows of B^{-T} at a minimum are ±√a*_i b*_i up to a factor near one.
 """
 
@@ -38,7 +38,7 @@ from planted.objectives._landscape import (
 from planted.objectives._moments import fourth_contraction
 from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block
-from planted.validation import as_rows
+from planted.validation import as_matrix, as_rows
 
 
 def second_coefficient(activation: Activation) -> float:
@@ -115,6 +115,12 @@ class FullRankLandscape(RowObjective):
         Number of teacher neurons, d if omitted.
     variance_reduction : bool
         As in :class:`planted.objectives.Landscape`.
+    subspace : array (d, m), optional
+        Orthonormal columns that span the neurons; B is then (k, m) and acts on the coordinates X @ subspace.
+    baseline : Network, optional
+        A first guess f̂ of the network, used as a control variate: averages of y are taken as averages of
+        y − f̂(x) plus the exact expectation of f̂(x). The expectation of F stays; the nearer the guess, the
+        smaller its variance.
 
     Examples
     --------
@@ -126,7 +132,7 @@ class FullRankLandscape(RowObjective):
     True
     """
 
-    _arrays = ("rows", "fit", "T", "sign", "mu", "lam", "delta")
+    _arrays = ("rows", "fit", "T", "sign", "mu", "lam", "delta", "directions", "weights")
 
     @float64
     def __init__(
@@ -140,16 +146,27 @@ class FullRankLandscape(RowObjective):
         *,
         n_hidden: int | None = None,
         variance_reduction: bool = True,
+        subspace: ArrayLike | None = None,
+        baseline: Network | None = None,
     ) -> None:
         inputs, targets = as_rows(X, y)
         act = activations.get(activation)
         fourth, second = fourth_coefficient(act), second_coefficient(act)
+        basis = np.eye(inputs.shape[1]) if subspace is None else as_matrix("subspace", subspace)
+        directions, weights, T = np.zeros((0, basis.shape[1])), np.zeros(0), np.zeros(basis.shape[1:] * 2)
+        if baseline is not None:
+            targets = targets - baseline.predict(inputs)
+            directions, weights = teacher_tensor(baseline, 4)
+            directions = directions @ basis
+            T = (directions.T * (teacher_tensor(baseline, 2)[1] / second)) @ directions
+        if subspace is not None:
+            inputs = inputs @ basis
+        self.directions, self.weights = to_jax(directions), to_jax(np.sign(fourth) * weights)
         rows = ArrayRows(to_jax(inputs), to_jax(targets))
-        self.T = _moments(rows).hermite_second / (2**0.5 * second)
-        if variance_reduction:
-            rows = _without_lower_parts(rows)
-        self.rows = rows
-        self.fit = _moments(rows)
+        reduced, fit = _without_lower_parts(rows)
+        self.T = fit.quadratic / (2**0.5 * second) + to_jax(T)
+        self.rows = reduced if variance_reduction else rows
+        self.fit = _moments(self.rows)
         k = min(n_hidden or inputs.shape[1], inputs.shape[1])
         self.constants = self._defaults(fourth, mu, lam, delta, k)
         self.sign = to_jax(np.sign(fourth))
@@ -160,6 +177,8 @@ class FullRankLandscape(RowObjective):
         T = np.asarray(self.T)
         W = whitening(T, k)
         contraction = np.asarray(fourth_contraction(self.rows, to_jax(W @ W.T), self.fit))
+        guess, weights = np.asarray(self.directions), np.asarray(self.weights) * np.sign(fourth)
+        contraction = contraction + 24**0.5 * (guess.T * (weights * np.sum((guess @ W) ** 2, axis=1))) @ guess
         largest, smallest = _outputs_from(W.T @ contraction @ W / (24**0.5 * fourth))
         return full_rank_constants(fourth, largest, smallest, mu, lam, delta, T, k)
 
@@ -168,8 +187,10 @@ class FullRankLandscape(RowObjective):
         return self.sign * quartic_sum(params, block, self.mu)
 
     def penalty(self, params: Params) -> jax.Array:
-        """The part known from moments, λ Σ (b_jᵀTb_j − 1)² and δ/2 ‖B‖²."""
-        return self.sign * lower_part(params, self.fit, self.mu) + _norms(params, self.T, self.lam, self.delta)
+        """The part known from moments, the baseline's, λ Σ (b_jᵀTb_j − 1)² and δ/2 ‖B‖²."""
+        known = tensor_pairs(params, self.directions, self.weights, self.mu)
+        moments = self.sign * lower_part(params, self.fit, self.mu)
+        return moments + known + _norms(params, self.T, self.lam, self.delta)
 
 
 def whitening(T: np.ndarray, k: int) -> np.ndarray:

@@ -164,7 +164,7 @@ class Landscape(RowObjective):
         fourth = fourth_coefficient(activations.get(activation))
         rows = ArrayRows(to_jax(inputs), to_jax(targets))
         if variance_reduction:
-            rows = _without_lower_parts(rows)
+            rows, _ = _without_lower_parts(rows)
         self.rows = rows
         self.fit = _moments(rows)
         self.constants = self._defaults(fourth, mu, lam, n_hidden or inputs.shape[1])
@@ -179,12 +179,13 @@ class Landscape(RowObjective):
         return constants(fourth, outputs[0], outputs[min(k, len(outputs)) - 1], mu, lam)
 
     @classmethod
-    def on(
-        cls, rows: ArrayRows, activation: Activation, mu: float, lam: float, variance_reduction: bool = True
-    ) -> Landscape:
-        """The same over given rows, traceable and unchecked, with μ and λ given."""
-        if variance_reduction:
-            rows = without_lower_parts(rows)
+    def on(cls, rows: ArrayRows, activation: Activation, mu: float, lam: float, iterations: int = 8) -> Landscape:
+        """The same over given rows, traceable and unchecked, with μ and λ given.
+
+        `iterations` of :func:`fit_quadratic` reduce the variance; zero leaves the targets as they are.
+        """
+        if iterations:
+            rows, _ = without_lower_parts(rows, iterations)
         dtype = rows.blocks["x"].dtype
         return cls._build(
             rows=rows,
@@ -205,7 +206,7 @@ class Landscape(RowObjective):
 
 
 _moments = jax.jit(moments)
-_without_lower_parts = jax.jit(without_lower_parts)
+_without_lower_parts = jax.jit(without_lower_parts, static_argnums=1)
 
 
 def teacher_tensor(teacher: Network, order: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,1 +1,23 @@
-"""One module a paper: its figures and numbers."""
+"""The papers' figures and numbers, run again."""
+
+from planted.names import unknown
+from planted.reproduce import _ge2017, _soltanolkotabi2017, _spurious
+from planted.reproduce._study import Claim, Entry, Study, claim
+
+_MODULES = (_ge2017, _soltanolkotabi2017, _spurious)
+ENTRIES: dict[str, Entry] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}
+
+
+def find(name: str) -> list[Entry]:
+    """The entry of this name, or every entry of the paper of this name.
+
+    >>> [entry.name for entry in find("ge2017")]
+    ['ge2017/fig1', 'ge2017/fig2', 'ge2017/fig3', 'ge2017/appendix-d']
+    """
+    found = [entry for key, entry in ENTRIES.items() if key == name or key.split("/")[0] == name]
+    if not found:
+        raise ValueError(unknown("entry", name, tuple(ENTRIES)))
+    return found
+
+
+__all__ = ["ENTRIES", "Claim", "Entry", "Study", "claim", "find"]

@@ -21,12 +21,14 @@ import numpy as np
 from planted.certificates import certify
 from planted.networks import Network
 from planted.objectives import Objective, PopulationFullRankLandscape, PopulationLandscape, PopulationSquared
+from planted.reproduce._study import Entry, Study, claim
 from planted.solvers import lbfgs, newton_polish, silent
 from planted.solvers._result import Progress
 
 GRADIENT_TOLERANCE = 1e-9
 STUDENTS = ("squared", "G", "F", "k+1", "k+2", "2k")
 
+_TITLE = "which random starts find an orthonormal ReLU teacher, and which are trapped"
 _SAME_VALUE = 1e-7
 _SMALL_LOSS = 1e-6
 _PLAN = {6: 300, 8: 200, 10: 200, 15: 100, 20: 100, 30: 50, 50: 30, 100: 10}
@@ -76,25 +78,6 @@ class Ends:
             f"k = {self.k:3d} {self.student:8s} {self.global_:4d} of {self.starts} global, {self.spurious} spurious, "
             f"{self.saddle} saddles, {self.unsettled} unsettled ({self.seconds:.0f} s{trap})"
         )
-
-
-@dataclass(frozen=True)
-class Spurious:
-    """All ends, in the order of k and student."""
-
-    ends: tuple[Ends, ...]
-    seconds: float
-
-    def __str__(self) -> str:
-        return "\n".join([*(str(row) for row in self.ends), f"{self.seconds:.0f} s"])
-
-    def as_dict(self) -> dict[str, Any]:
-        """Numbers for JSON."""
-        names = ("student", "k", "starts", "global_", "spurious", "saddle", "unsettled", "largest_gradient")
-        rows = [
-            {name.rstrip("_"): getattr(row, name) for name in names} | {"values": list(row.values)} for row in self.ends
-        ]
-        return {"ends": rows, "seconds": self.seconds}
 
 
 def student_loss(student: str, k: int) -> tuple[Objective, int]:
@@ -161,31 +144,44 @@ def ends(
     )  # fmt: skip
 
 
-def run(
-    quick: bool = False, random_state: int = 0, students: tuple[str, ...] = STUDENTS, progress: Progress = silent
-) -> Spurious:
-    """The whole study, k from 6 to 100; `quick` stops at 20 with few starts."""
-    began = time.perf_counter()
-    plan = _QUICK if quick else _PLAN
-    rows = []
-    for k, starts in plan.items():
-        for student in students:
-            count = starts if student == "squared" else max(starts // 5, 2)
-            steps = 5000 if student in ("squared", "G", "F") else 1000
-            rows.append(ends(student, k, count, steps=steps, random_state=random_state, progress=progress))
-    return Spurious(tuple(rows), time.perf_counter() - began)
-
-
-def plot(result: Spurious) -> Any:
-    """Fraction of starts that reach a global minimum against k, one line a student."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
+def _draw(figure: Any, rows: list[Ends]) -> None:
     axis = figure.subplots()
     for student in STUDENTS:
-        rows = [row for row in result.ends if row.student == student]
-        if rows:
-            axis.semilogx([row.k for row in rows], [row.fraction for row in rows], "o-", label=student)
+        mine = [row for row in rows if row.student == student]
+        if mine:
+            axis.semilogx([row.k for row in mine], [row.fraction for row in mine], "o-", label=student)
     axis.set(xlabel="k = d", ylabel="reach a global minimum", ylim=(-0.05, 1.05))
     axis.legend(title="student")
-    return figure
+
+
+def _study(quick: bool, seed: int, progress: Progress) -> Study:
+    began = time.perf_counter()
+    rows: list[Ends] = []
+    for k, starts in (_QUICK if quick else _PLAN).items():
+        for student in STUDENTS:
+            count = starts if student == "squared" else max(starts // 5, 2)
+            steps = 5000 if student in ("squared", "G", "F") else 1000
+            rows.append(ends(student, k, count, steps=steps, random_state=seed, progress=progress))
+    squared = [row for row in rows if row.student == "squared"]
+    designed = [row for row in rows if row.student in ("G", "F")]
+    trapped, first = sum(row.spurious for row in squared), min((r.k for r in squared if r.spurious), default=0)
+    norm = max(row.largest_gradient for row in squared)
+    claims = [
+        claim("squared loss has spurious minima, certified", "from k = 6 on", f"{trapped} starts, from k = {first} on",
+              trapped > 0, f"gradient norms at most {norm:.1e}"),
+        claim("G and F have none", "every start is global",
+              f"{sum(row.global_ for row in designed)} of {sum(row.starts for row in designed)}",
+              all(row.global_ == row.starts for row in designed)),
+        claim("every end of the squared loss is settled by its certificate", "all",
+              f"{sum(row.starts - row.unsettled for row in squared)} of {sum(row.starts for row in squared)}",
+              all(row.unsettled == 0 for row in squared)),
+    ]  # fmt: skip
+    names = ("student", "k", "starts", "global_", "spurious", "saddle", "unsettled", "largest_gradient", "values")
+    table = [{name.rstrip("_"): getattr(row, name) for name in names} for row in rows]
+    return Study(
+        "spurious", _TITLE, {"seed": seed, "quick": quick, "gradient": GRADIENT_TOLERANCE}, table, claims,
+        lambda figure: _draw(figure, rows), time.perf_counter() - began,
+    )  # fmt: skip
+
+
+ENTRIES = (Entry("spurious", _TITLE, _study),)

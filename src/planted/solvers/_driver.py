@@ -25,6 +25,33 @@ _REASONS = {
 }
 
 
+def _advance(
+    problem: Problem, state: State, key: jax.Array, solver: FirstOrder, side_by_side: bool, count: int
+) -> tuple[State, tuple[jax.Array, jax.Array]]:
+    """`count` steps; the new state, and the value and gradient norm at the last one."""
+
+    def one(state: State, key: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
+        draw_key, noise_key = jax.random.split(key)
+        objective = problem if isinstance(problem, Objective) else problem(draw_key)
+
+        def update(state: State, noise_key: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
+            value, gradient = objective.traced_value_and_gradient(state.params)
+            return solver.step(state, gradient, noise_key), (value, optax.tree.norm(gradient))
+
+        if side_by_side:
+            return jax.vmap(update)(state, jax.random.split(noise_key, _restarts(state.params)))
+        return update(state, noise_key)
+
+    state, trace = jax.lax.scan(one, state, jax.random.split(key, count))
+    return state, jax.tree.map(lambda leaf: leaf[-1], trace)
+
+
+# An objective is an argument of the compiled program; a sampler, which is code, is part of it. Compilations are
+# kept for as long as the solver object is the same, so recipes build their solvers once.
+_advance_fixed = jax.jit(_advance, static_argnums=(3, 4, 5))
+_advance_fresh = jax.jit(_advance, static_argnums=(0, 3, 4, 5))
+
+
 def descend(
     problem: Problem,
     params: Any,
@@ -76,27 +103,7 @@ def descend(
     'converged'
     """
     began = time.perf_counter()
-    fresh = not isinstance(problem, Objective)
-
-    def advance(problem: Any, state: State, key: jax.Array, count: int) -> tuple[State, tuple[Any, Any]]:
-        def one(state: State, key: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
-            draw_key, noise_key = jax.random.split(key)
-            objective = problem(draw_key) if fresh else problem
-
-            def update(state: State, noise_key: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
-                value, gradient = objective.traced_value_and_gradient(state.params)
-                return solver.step(state, gradient, noise_key), (value, optax.tree.norm(gradient))
-
-            if side_by_side:
-                return jax.vmap(update)(state, jax.random.split(noise_key, _restarts(state.params)))
-            return update(state, noise_key)
-
-        keys = jax.random.split(key, count)
-        state, trace = jax.lax.scan(one, state, keys)
-        return state, jax.tree.map(lambda leaf: leaf[-1], trace)
-
-    # An objective is an argument of the compiled program; a sampler, which is code, is part of it.
-    compiled = jax.jit(advance, static_argnums=(0, 3) if fresh else 3)
+    advance = _advance_fixed if isinstance(problem, Objective) else _advance_fresh
     state = jax.vmap(solver.init)(params) if side_by_side else solver.init(params)
 
     history, done, status = History(), 0, "step limit"
@@ -104,7 +111,7 @@ def descend(
     value = norm = np.asarray(np.nan)
     while done < steps:
         count = min(record_every, steps - done)
-        state, last = compiled(problem, state, jax.random.fold_in(key, done), count)
+        state, last = advance(problem, state, jax.random.fold_in(key, done), solver, side_by_side, count)
         done += count
         value, norm = (np.asarray(entry) for entry in last)
         history.step.append(done)

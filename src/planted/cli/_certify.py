@@ -1,0 +1,61 @@
+"""`planted certify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, print_json, read_rows
+
+
+def certify(
+    model: Annotated[Path, typer.Argument(help="Network written by 'planted fit --out'.")],
+    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ file with inputs and target.")],
+    target: Annotated[str, typer.Option(help="Column that the network explains.")] = "y",
+    features: Annotated[str | None, typer.Option(help="Input columns in order, comma-separated.")] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """Is this network a global minimum of the squared loss, a trap, or neither? Which theorems apply?
+
+    Exit status 0 if the network is a minimum, 1 if it is not or if that cannot be decided.
+    """
+    for path, what in ((model, "model"), (data, "data")):
+        if not path.is_file():
+            raise ValueError(f"no {what} file at {path}")
+
+    import planted
+    from planted.certificates import assumptions
+    from planted.networks import Network
+    from planted.objectives import Squared
+
+    network = Network.load(model)
+    X, y, _ = read_rows(data, target, features)
+    if X.shape[1] != network.n_features:
+        raise ValueError(f"{data} has {X.shape[1]} input columns but the network takes {network.n_features}")
+    params = {"weights": network.weights, "output": network.output}
+    if network.bias is not None:
+        params["bias"] = network.bias
+    loss = Squared(X, y, network.activation, bias=network.bias is not None)
+    certificate = planted.certify(loss, params)
+    table = assumptions(X, network)
+    if as_json:
+        print_json(
+            {
+                "kind": certificate.kind,
+                "reason": certificate.reason,
+                "value": certificate.value,
+                "gradient_norm": certificate.gradient_norm,
+                "min_eigenvalue": certificate.min_eigenvalue,
+                "residual": certificate.residual,
+                "assumptions": [vars(row) for row in table],
+            }
+        )
+    else:
+        typer.echo(str(certificate))
+        for row in table:
+            typer.echo(str(row))
+    return DONE if certificate.kind in {"global minimum", "local minimum"} else NOT_RECOVERED

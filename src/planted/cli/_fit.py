@@ -1,0 +1,115 @@
+"""`planted fit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from planted.cli._common import (
+    DONE,
+    NOT_RECOVERED,
+    Json,
+    Quiet,
+    Seed,
+    describe_network,
+    known,
+    network_report,
+    print_json,
+    progress_bar,
+    read_rows,
+)
+from planted.names import ACTIVATIONS, METHODS
+
+
+def fit(
+    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ file with numbers, one row a sample.")],
+    target: Annotated[str, typer.Option(help="Column to explain (in an NPZ file, an array).")] = "y",
+    features: Annotated[str | None, typer.Option(help="Input columns, comma-separated; all others if omitted.")] = None,
+    hidden: Annotated[str, typer.Option(help="Number of neurons, or 'auto' to find it.")] = "auto",
+    activation: Annotated[str, typer.Option(help=f"One of {', '.join(ACTIVATIONS)}.")] = "relu",
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "auto",
+    bias: Annotated[bool, typer.Option("--bias", help="Neurons have biases.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the network to this file (safetensors).")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write a picture of the fit to this file (PNG, SVG or PDF).")
+    ] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """Recover the network behind a table of numbers.
+
+    Example: planted fit data.csv --target y --hidden 8 --activation relu --out model
+    """
+    known("activation", activation, ACTIVATIONS)
+    known("method", method, METHODS)
+    width: int | str = hidden
+    if hidden != "auto":
+        if not hidden.isdigit() or int(hidden) < 1:
+            raise ValueError(f"--hidden must be a positive integer or 'auto', not {hidden!r}")
+        width = int(hidden)
+    for path in (out, plot):
+        if path is not None and not path.parent.is_dir():
+            raise ValueError(f"no folder {path.parent} to write {path.name} to")
+    if not data.is_file():
+        raise ValueError(f"no data file at {data}")
+
+    from planted.estimators import PlantedRegressor
+
+    X, y, names = read_rows(data, target, features)
+    with progress_bar(quiet) as report:
+        estimator = PlantedRegressor(
+            n_hidden=width, activation=activation, method=method, fit_bias=bias, random_state=seed, progress=report
+        )
+        _fit_quietly(estimator, X, y)
+    if out is not None:
+        estimator.network_.save(out)
+    if plot is not None:
+        from planted.plots import save_fit
+
+        save_fit(plot, estimator.result_, estimator.predict(X), y)
+    _report(estimator, names, out, plot, as_json)
+    return NOT_RECOVERED if estimator.result_.status == "failed" else DONE
+
+
+def _fit_quietly(estimator: Any, X: Any, y: Any) -> None:
+    """Fit without the warning that repeats what the report says anyway."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.fit(X, y)
+
+
+def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | None, as_json: bool) -> None:
+    result, certificate = estimator.result_, estimator.certificate_
+    if as_json:
+        print_json(
+            {
+                "status": result.status,
+                "reason": result.reason,
+                "advice": result.advice,
+                "method": result.method,
+                "loss": result.loss,
+                "relative_loss": result.relative_loss,
+                "seconds": result.seconds,
+                "certificate": {"kind": certificate.kind, "reason": certificate.reason},
+                "network": network_report(estimator.network_),
+                "inputs": names,
+                "width_losses": getattr(estimator, "width_losses_", None),
+                "details": result.details,
+                "model": None if out is None else str(out),
+            }
+        )
+        return
+    typer.echo(str(result))
+    typer.echo(f"certificate: {certificate.kind} ({certificate.reason})")
+    typer.echo(describe_network(estimator.network_, names))
+    if out is not None:
+        typer.echo(f"network written to {out}")
+    if plot is not None:
+        typer.echo(f"picture written to {plot}")

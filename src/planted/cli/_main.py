@@ -1,0 +1,60 @@
+"""The `planted` command: its subcommands, and what happens when one cannot do its work."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from planted import __version__
+from planted.cli._certify import certify
+from planted.cli._common import DATA_ERROR, INTERRUPTED
+from planted.cli._demo import demo
+from planted.cli._fit import fit
+from planted.cli._predict import predict
+from planted.cli._reproduce import reproduce
+
+app = typer.Typer(
+    name="planted",
+    help="Which one-hidden-layer neural network produced this data? Recover its weights, with a verdict.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog="Exit status: 0 done, 1 ran but could not recover or certify, 2 the request or the data is wrong.",
+)
+for command in (demo, fit, predict, certify, reproduce):
+    app.command()(command)
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its status; errors are one sentence on standard error."""
+    try:
+        status = app(args=arguments, standalone_mode=False)
+        if status == INTERRUPTED:
+            _say("interrupted: nothing was written", status)
+    except KeyboardInterrupt:
+        status = _say("interrupted: nothing was written", INTERRUPTED)
+    except (ValueError, TypeError, OSError, MemoryError) as error:
+        status = _say(str(error) or type(error).__name__, DATA_ERROR)
+    except Exception as error:
+        # The argument parser's own errors carry their sentence; anything else is a defect and shows itself.
+        if not hasattr(error, "format_message"):
+            raise
+        status = _say(error.format_message(), DATA_ERROR)
+    sys.exit(status or 0)
+
+
+def _say(sentence: str, status: int) -> int:
+    print(f"planted: {' '.join(sentence.split())}", file=sys.stderr)
+    return status

@@ -1,0 +1,236 @@
+"""Networks with one filter shared by non-overlapping patches: evaluate, canonical form, matching, save, load."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from planted import activations, names
+from planted.activations import Activation
+from planted.matching import Match
+from planted.networks import ModelFileError, Network
+from planted.precision import float64
+from planted.validation import as_matrix
+
+_FORMAT = "planted-conv-network-1"
+_BLOCK_ENTRIES = 4_000_000
+
+
+def as_patches(name: str, value: ArrayLike, n_patches: int | None) -> np.ndarray:
+    """Patches (n, k, p) from such an array, or from flat rows (n, k·p) when k is known.
+
+    >>> as_patches("Z", np.ones((5, 6)), 3).shape
+    (5, 3, 2)
+    >>> as_patches("Z", np.ones((5, 6)), 4)
+    Traceback (most recent call last):
+    ValueError: Z has 6 columns, which do not split into 4 patches of equal size
+    """
+    array = np.asarray(value)
+    if array.ndim == 2:
+        rows = as_matrix(name, value)
+        if n_patches is None:
+            raise ValueError(f"{name} has flat rows: give n_patches, or an array (n, patches, patch size)")
+        if rows.shape[1] % n_patches:
+            raise ValueError(
+                f"{name} has {rows.shape[1]} columns, which do not split into {n_patches} patches of equal size"
+            )
+        return rows.reshape(len(rows), n_patches, -1)
+    patches = as_matrix(name, value, 3)
+    if n_patches is not None and patches.shape[1] != n_patches:
+        raise ValueError(f"{name} has {patches.shape[1]} patches in a row, expected {n_patches}")
+    return patches
+
+
+@dataclass(frozen=True, eq=False)
+class ConvNetwork:
+    """The network Z ↦ Σ_i output_i φ(filter·Z_i), one filter for all k patches Z_i (Du et al. 2017).
+
+    Parameters
+    ----------
+    filter : array (p,)
+        Shared by all patches.
+    output : array (k,)
+        Output weight of each patch.
+    activation : str, Activation or callable
+        φ, see :func:`planted.activations.get`.
+
+    Examples
+    --------
+    >>> net = ConvNetwork([3.0, 4.0], [1.0, -1.0])
+    >>> net.predict([[[1.0, 0.0], [0.0, 1.0]]])
+    array([-1.])
+    >>> net.canonical().filter, net.canonical().output
+    (array([0.6, 0.8]), array([ 5., -5.]))
+    """
+
+    filter: np.ndarray
+    output: np.ndarray
+    activation: Activation
+
+    def __init__(self, filter: ArrayLike, output: ArrayLike, activation: Any = "relu") -> None:
+        fields: dict[str, Any] = {
+            "filter": as_matrix("filter", filter, 1).copy(),
+            "output": as_matrix("output", output, 1).copy(),
+            "activation": activations.get(activation),
+        }
+        for name, value in fields.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    @property
+    def n_patches(self) -> int:
+        """Number of patches k."""
+        return len(self.output)
+
+    @property
+    def patch_size(self) -> int:
+        """Number of inputs p in a patch."""
+        return len(self.filter)
+
+    @float64
+    def predict(self, Z: ArrayLike) -> np.ndarray:
+        """Outputs (n,) for patches Z (n, k, p), or for flat rows (n, k·p), patch after patch."""
+        patches = as_patches("Z", Z, self.n_patches)
+        if patches.shape[2] != self.patch_size:
+            raise ValueError(f"Z has patches of size {patches.shape[2]} but the filter has {self.patch_size} entries")
+        result = np.empty(len(patches))
+        block = max(1, _BLOCK_ENTRIES // (self.n_patches * self.patch_size))
+        for start in range(0, len(patches), block):
+            part = slice(start, start + block)
+            result[part] = np.asarray(self.traced(jnp.asarray(patches[part])))
+        return result
+
+    def traced(self, z: Any) -> Any:
+        """The same as :meth:`predict` for JAX arrays (n, k, p) of any precision, without checks."""
+        return self.activation(z @ jnp.asarray(self.filter, z.dtype)) @ jnp.asarray(self.output, z.dtype)
+
+    def canonical(self) -> ConvNetwork:
+        """The same function without the free choices of scale and sign.
+
+        For a positively homogeneous φ of degree q the filter has norm one and the outputs carry ‖filter‖^q; for
+        an even or odd φ the first non-zero entry of the filter is positive.
+
+        >>> ConvNetwork([0.0, -2.0], [3.0], "tanh").canonical().output
+        array([-3.])
+        """
+        weights, output = self.filter.copy(), self.output.copy()
+        norm = float(np.linalg.norm(weights))
+        if self.activation.homogeneity is not None and norm > 0:
+            weights, output = weights / norm, output * norm**self.activation.homogeneity
+        if self.activation.parity is not None and norm > 0 and weights[np.argmax(weights != 0)] < 0:
+            weights = 0.0 - weights
+            if self.activation.parity == "odd":
+                output = 0.0 - output
+        return ConvNetwork(weights, output, self.activation)
+
+    def to_network(self) -> Network:
+        """The same function of flat rows (n, k·p) as a fully connected network: one neuron a patch.
+
+        >>> ConvNetwork([1.0, 2.0], [1.0, 3.0]).to_network().weights
+        array([[1., 2., 0., 0.],
+               [0., 0., 1., 2.]])
+        """
+        return Network(np.kron(np.eye(self.n_patches), self.filter), self.output, self.activation)
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the network as safetensors with its metadata; returns the path written.
+
+        >>> import tempfile, os
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = ConvNetwork([1.0], [2.0]).save(os.path.join(folder, "model"))
+        ...     ConvNetwork.load(path).output
+        array([2.])
+        """
+        from safetensors.numpy import save
+
+        name, parameters = self.activation.name, dict(self.activation.parameters)
+        if name not in names.ACTIVATIONS or self.activation != activations.get(name, **parameters):
+            raise ValueError(f"activation {name!r} is not one of the library's: not saved")
+        path = Path(path)
+        metadata = {"format": _FORMAT, "activation": name, "parameters": json.dumps(parameters)}
+        partial = path.with_name(path.name + ".partial")
+        partial.write_bytes(save({"filter": self.filter, "output": self.output}, metadata))
+        partial.replace(path)
+        return path
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> ConvNetwork:
+        """Read what :meth:`save` wrote. The file is data only: nothing in it is executed."""
+        from safetensors import SafetensorError, safe_open
+
+        path = Path(path)
+        if not path.is_file():
+            raise ModelFileError(f"no model file at {path}")
+        try:
+            with safe_open(path, framework="numpy") as file:
+                metadata = file.metadata() or {}
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError, ValueError, TypeError):
+            raise ModelFileError(f"{path} is not a planted model, or it is damaged") from None
+        if metadata.get("format") != _FORMAT or not {"filter", "output"} <= arrays.keys():
+            raise ModelFileError(f"{path} is a safetensors file but not a planted convolution model")
+        try:
+            activation = activations.get(metadata["activation"], **json.loads(metadata["parameters"]))
+            return cls(arrays["filter"], arrays["output"], activation)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{path} is not a valid planted model: {error}") from None
+
+    def __repr__(self) -> str:
+        return f"ConvNetwork({self.activation.name} filter of {self.patch_size} over {self.n_patches} patches)"
+
+
+def _rows(network: ConvNetwork) -> np.ndarray:
+    """The scale-free rows (k, p) that `planted.match` compares: output_i·filter for 1-homogeneous φ, and so on."""
+    degree = network.activation.homogeneity
+    if degree is None:
+        return np.tile(network.filter, (network.n_patches, 1))
+    scaled = network.output if degree == 1 else np.abs(network.output) ** (1 / degree)
+    return np.outer(scaled, network.filter)
+
+
+def match_conv(estimate: ConvNetwork, teacher: ConvNetwork) -> Match:
+    """Compare two networks with shared filters, free of the scale (c·filter, output/c) and, for even or odd φ, sign.
+
+    Patches have a place, so none is permuted: `permutation` is 0, …, k − 1. The errors are those of
+    `planted.match` for the same networks written fully connected: `weight_error` is the relative Frobenius error
+    of output_i·filter (k, p) for a 1-homogeneous φ.
+
+    Examples
+    --------
+    >>> m = match_conv(ConvNetwork([4.0, 0.0], [1.0, 2.0]), ConvNetwork([2.0, 0.0], [2.0, 4.0]))
+    >>> m.weight_error, m.output_error, m.max_angle
+    (0.0, 0.0, 0.0)
+    """
+    for name, network in (("estimate", estimate), ("teacher", teacher)):
+        if not isinstance(network, ConvNetwork):
+            raise TypeError(f"{name} must be a planted.ConvNetwork, not {type(network).__name__}")
+    if (estimate.patch_size, estimate.n_patches) != (teacher.patch_size, teacher.n_patches):
+        raise ValueError(f"{estimate!r} and {teacher!r} take patches of different size or number")
+    if estimate.activation != teacher.activation:
+        raise ValueError(f"estimate has activation {estimate.activation!r}, teacher has {teacher.activation!r}")
+
+    def relative(found: np.ndarray, wanted: np.ndarray) -> float:
+        return float(np.linalg.norm(found - wanted) / (np.linalg.norm(wanted) or 1.0))
+
+    wanted = teacher.canonical()
+    found = estimate.canonical()
+    if teacher.activation.parity is not None and found.filter @ wanted.filter < 0:
+        # Near a zero first entry the canonical signs of two close filters can differ.
+        sign = -1.0 if teacher.activation.parity == "odd" else 1.0
+        found = ConvNetwork(-found.filter, sign * found.output, found.activation)
+    u, v = (w / (np.linalg.norm(w) or 1.0) for w in (found.filter, wanted.filter))
+    angle = 2 * np.arctan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
+    return Match(
+        permutation=np.arange(teacher.n_patches),
+        weight_error=relative(_rows(found), _rows(wanted)),
+        output_error=relative(found.output, wanted.output),
+        max_angle=float(np.degrees(angle)),
+    )

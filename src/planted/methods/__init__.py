@@ -1,0 +1,45 @@
+"""Recipes: each names one part of every kind and puts them in order.
+
+A method is called as `method(X, y, n_hidden, activation, fit_bias=…, key=…, progress=…)` and returns a
+:class:`Recovery`.
+"""
+
+from collections.abc import Callable
+
+from planted.methods._auto import auto
+from planted.methods._conv import ConvRestart, ConvResult, recover_conv
+from planted.methods._conv_dynamics import Trajectory, conv_descent, step_size_bound
+from planted.methods._hermite import hermite
+from planted.methods._landscape import landscape
+from planted.methods._quadratic import QuadraticRecovery, factorise, quadratic, recover_quadratic
+from planted.methods._recovery import Recovery, refine, verdict
+from planted.methods._squared import squared
+
+METHODS: dict[str, Callable[..., Recovery]] = {
+    "auto": auto,
+    "landscape": landscape,
+    "hermite": hermite,
+    "quadratic": quadratic,
+    "squared": squared,
+}
+
+__all__ = [
+    "METHODS",
+    "ConvRestart",
+    "ConvResult",
+    "QuadraticRecovery",
+    "Recovery",
+    "Trajectory",
+    "auto",
+    "conv_descent",
+    "factorise",
+    "hermite",
+    "landscape",
+    "quadratic",
+    "recover_conv",
+    "recover_quadratic",
+    "refine",
+    "squared",
+    "step_size_bound",
+    "verdict",
+]

@@ -1,0 +1,281 @@
+r"""Recover a shared filter and its output weights from data (Du et al. 2017): restarts, descent, polish, verdict.
+
+The model is y = Σ_i a_i φ(w·Z_i) + noise, with patches Z_i of covariance Σ within a patch. Four restarts, the signs of
+one draw (Theorem 3.2), descend side by side in the coordinates U_i = Σ^{-1/2} Z_i, in which the theorems hold if the
+Z_i are centred, Gaussian and independent. Whitening only steers the descent: the loss and its minimiser are those of
+the data, whatever the law of the inputs. The best restart is then polished by least squares on all rows, and accepted
+if its residuals carry no linear trace of the inputs, which the spurious minimum's do.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from planted import activations
+from planted.activations import Activation
+from planted.conv_networks import ConvNetwork, as_patches, match_conv
+from planted.inputs import Gaussian
+from planted.methods._conv_dynamics import fates, typical_step
+from planted.methods._conv_polish import expected_error, polish, residual_test
+from planted.objectives import ConvSquared
+from planted.precision import float64, to_numpy
+from planted.seeding import key_from
+from planted.solvers import silent
+from planted.solvers._result import Progress
+from planted.starts import SIGNS, output_radius, sign_restarts, uniform_start
+from planted.validation import as_matrix
+
+_CHUNK = 50
+_GRADIENT, _PROGRESS = 1e-3, 1e-8
+_GROWTH, _CUT = 1.1, 0.5
+_EXACT = 1e-20
+_EXCESS = 8.0
+_LARGEST_ERROR = 0.25
+_NEAR_ON_DATA = (0.3, 0.6, 0.3)
+
+
+@dataclass(frozen=True)
+class ConvRestart:
+    """One of the four restarts: its signs of (filter, output), where its descent ended, and the loss there.
+
+    `fate` is "global minimum" ("best minimum found" unless the network was recovered), "spurious minimum" (that of
+    Lemma 4.1, known for ReLU), "stationary point" (descent has stopped elsewhere) or "still moving".
+    """
+
+    signs: tuple[int, int]
+    fate: str
+    loss: float
+
+
+@dataclass(frozen=True)
+class ConvResult:
+    """What was recovered and how.
+
+    Attributes
+    ----------
+    network : ConvNetwork
+        In canonical form; the best found, whatever the status.
+    status : "recovered" or "not recovered"
+    reason : str
+        One sentence.
+    loss : float
+        ½ mean squared residual on all rows.
+    noise : float
+        Standard deviation of the residuals.
+    expected_error : float
+        Estimated relative standard error of the weights at this noise (the Cramér–Rao bound).
+    restarts : tuple of ConvRestart
+        The four restarts of the last descent.
+    n_iterations : int
+        Iterations of all descents.
+    seconds : float
+    """
+
+    network: ConvNetwork
+    status: str
+    reason: str
+    loss: float
+    noise: float
+    expected_error: float
+    restarts: tuple[ConvRestart, ...]
+    n_iterations: int
+    seconds: float
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.status}: {self.reason}",
+            f"{self.network!r}, loss {self.loss:.4g}, noise {self.noise:.4g}, "
+            f"expected error {self.expected_error:.2g} ({self.n_iterations} iterations, {self.seconds:.1f} s)",
+        ]
+        lines += [f"  restart ({r.signs[0]:+d}, {r.signs[1]:+d}): {r.fate}, loss {r.loss:.4g}" for r in self.restarts]
+        return "\n".join(lines)
+
+
+@partial(jax.jit, static_argnames="length")
+def _chunk(objective: ConvSquared, state: Any, length: int) -> Any:
+    """Some iterations of Algorithm 1 for each restart; a step that raises the loss is undone and halved."""
+
+    def one(state: Any) -> Any:
+        def body(state: Any, _: None) -> tuple[Any, None]:
+            params, value, gradient, step = state
+            trial = jax.tree.map(lambda x, g: x - step * g, params, gradient)
+            trial_value, trial_gradient = objective.traced_value_and_gradient(trial)
+            better = trial_value <= value
+            pick = lambda new, old: jax.tree.map(lambda x, y: jnp.where(better, x, y), new, old)  # noqa: E731
+            chosen = pick((trial, trial_value, trial_gradient), (params, value, gradient))
+            return (*chosen, step * jnp.where(better, _GROWTH, _CUT)), None
+
+        return jax.lax.scan(body, state, None, length=length)[0]
+
+    return jax.vmap(one)(state)
+
+
+def _descend(
+    objective: ConvSquared, starts: Any, step: float, limit: int, all_restarts: bool, progress: Progress
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, int]:
+    """Params, losses of the restarts, whether each settled, and iterations done, until the best (or all) settle."""
+    values, gradients = jax.jit(jax.vmap(objective.traced_value_and_gradient))(starts)
+    state = (starts, values, gradients, jnp.full(len(values), step))
+    energy = float(objective.rows.mean(lambda block: 0.5 * jnp.sum(block["weight"] * block["y"] ** 2)))
+    done, before = 0, np.full(len(values), np.inf)
+    while True:
+        params, values, gradients, _ = state
+        losses = np.asarray(values)
+        lengths = np.asarray(jnp.linalg.norm(params["filter"], axis=1))
+        # ‖v‖ ∂ℓ/∂v and √ℓ ∂ℓ/∂a have the units of the loss, whatever the scale of y and v.
+        norms = lengths * np.asarray(jnp.linalg.norm(gradients["filter"], axis=1))
+        norms = norms + energy**0.5 * np.asarray(jnp.linalg.norm(gradients["output"], axis=1))
+        # Noise puts kinks next to a minimum, where the gradient stays large and only the loss can tell.
+        settled = (norms <= _GRADIENT * energy) | (before - losses <= _PROGRESS * energy)
+        before = losses
+        finished = settled.all() if all_restarts else settled[np.argmin(losses)]
+        if finished or done >= limit:
+            return to_numpy(params), losses, settled, done
+        state = _chunk(objective, state, _CHUNK)
+        done += _CHUNK
+        progress(min(done, limit), limit, f"loss {losses.min():.4g}")
+
+
+def _fates(
+    params: dict[str, np.ndarray], settled: np.ndarray, objective: ConvSquared, winner: ConvNetwork, status: str
+) -> list[str]:
+    """Where the restarts are, with the network found in the teacher's place."""
+    best = "global minimum" if status == "recovered" else "best minimum found"
+    if objective.activation.name == "relu":
+        found = fates(params, winner, _NEAR_ON_DATA)
+    else:
+        networks = [objective.network({"filter": v, "output": a}) for v, a in zip(*params.values(), strict=True)]
+        near = [match_conv(network, winner).weight_error <= _NEAR_ON_DATA[2] for network in networks]
+        found = ["global minimum" if one else "still moving" for one in near]
+    names = {"global minimum": best, "spurious minimum": "spurious minimum"}
+    return [names.get(f, "stationary point" if done else f) for f, done in zip(found, settled, strict=True)]
+
+
+def _whitener(patches: np.ndarray, whiten: bool) -> np.ndarray:
+    """W (p, p) with Z·W white: W = L⁻ᵀ where LLᵀ is the covariance of the patches, all taken together."""
+    p = patches.shape[2]
+    if not whiten:
+        return np.eye(p)
+    return Gaussian(np.zeros(p), np.atleast_2d(Gaussian.fit(patches.reshape(-1, p)).cov)).whiten(np.eye(p))
+
+
+@float64
+def recover_conv(
+    Z: ArrayLike,
+    y: ArrayLike,
+    *,
+    activation: Any = "relu",
+    n_patches: int | None = None,
+    n_filters: int = 1,
+    whiten: bool = True,
+    descent_rows: int | None = None,
+    max_iterations: int = 3000,
+    random_state: Any = None,
+    progress: Progress = silent,
+) -> ConvResult:
+    """Recover the network y = Σ_i output_i φ(filter·Z_i) behind data.
+
+    Parameters
+    ----------
+    Z : array (n, k, p), or flat rows (n, k·p) together with n_patches
+    y : array (n,)
+    activation : str, Activation or callable
+        φ.
+    n_filters : int
+        Only 1 is known how to recover.
+    whiten : bool
+        Descend in coordinates in which the patches' common covariance is the identity.
+    descent_rows : int, optional
+        Rows of the first descent, max(4096, 50 (p + k)) unless given. If it leads nowhere, one on all rows follows.
+    max_iterations : int
+        Of each descent.
+    random_state : None, int, RandomState or Generator
+    progress : callable
+        Called as progress(done, total, text).
+
+    Examples
+    --------
+    >>> from planted.conv_datasets import make_planted_conv
+    >>> data = make_planted_conv(1000, 4, 3, random_state=0)
+    >>> result = recover_conv(data.X, data.y, random_state=0)
+    >>> result.status, match_conv(result.network, data.teacher).weight_error < 1e-10
+    ('recovered', True)
+    """
+    began = time.perf_counter()
+    patches, targets = as_patches("Z", Z, n_patches), as_matrix("y", y, 1)
+    act: Activation = activations.get(activation)
+    objective = ConvSquared(patches, targets, act)
+    n, k, p = patches.shape
+    if n_filters != 1:
+        raise ValueError(f"one filter is known how to recover, not n_filters={n_filters!r}")
+    if n < p + k:
+        raise ValueError(f"{n} rows cannot determine a filter of {p} entries and {k} output weights")
+    energy = float(np.mean(targets**2)) / 2
+    if energy == 0:
+        raise ValueError("y is zero in every row: there is no network to recover")
+    whitener = _whitener(patches, whiten)
+    variance, mean = float(np.var(targets)), float(np.mean(targets))
+    typical, second = act.hermite(0), act.second_moment()
+    square = variance / (second - typical**2) if second > typical**2 else variance / second
+    total = 0.0 if abs(typical) < 1e-12 else mean / typical
+    step = float(typical_step(total, square, k, act))
+    radius = output_radius(mean, variance, k, act)
+    first = min(n, max(4096, 50 * (p + k)) if descent_rows is None else int(descent_rows))
+    candidates: list[tuple[float, ConvNetwork]] = []
+    iterations = 0
+    keys = jax.random.split(key_from(random_state), 2)
+    for attempt, size in enumerate([first, n] if first < n else [n, n]):
+        white = ConvSquared(patches[:size] @ whitener, targets[:size], act)
+        starts = sign_restarts(uniform_start(keys[attempt], p, k, radius))
+        params, losses, settled, done = _descend(white, starts, step, max_iterations, attempt > 0, progress)
+        iterations += done
+        for index in np.argsort(losses):
+            found = white.network({name: leaf[index] for name, leaf in params.items()})
+            near = ConvNetwork(whitener @ found.filter, found.output, act).canonical()
+            network, descent = polish(objective, near)
+            candidates.append((float(descent.value), network))
+            status, reason, test, error = _verdict(objective, network, float(descent.value), energy, whitener)
+            if status == "recovered":
+                break
+        if status == "recovered":
+            break
+    if status != "recovered":
+        loss, network = min(candidates, key=lambda pair: pair[0])
+        status, reason, test, error = _verdict(objective, network, loss, energy, whitener)
+    else:
+        loss = candidates[-1][0]
+    winner = ConvNetwork(np.linalg.solve(whitener, network.filter), network.output, act).canonical()
+    restarts = tuple(
+        ConvRestart(signs, fate, float(value))
+        for signs, fate, value in zip(SIGNS, _fates(params, settled, white, winner, status), losses, strict=True)
+    )
+    seconds = time.perf_counter() - began
+    return ConvResult(network, status, reason, loss, test.noise, error, restarts, iterations, seconds)
+
+
+def _verdict(
+    objective: ConvSquared, network: ConvNetwork, loss: float, energy: float, whitener: np.ndarray
+) -> tuple[str, str, Any, float]:
+    """Status, reason, residual test and expected error of a polished network."""
+    test = residual_test(objective, network, whitener)
+    error = expected_error(objective, network, test.noise)
+    if loss <= _EXACT * energy:
+        return "recovered", "the network reproduces every row to rounding", test, error
+    if error > _LARGEST_ERROR:
+        reason = f"the weights are uncertain by {error:.0%} at this noise; more rows are needed"
+        return "not recovered", reason, test, error
+    if test.excess > _EXCESS:
+        reason = (
+            f"residuals still depend on the inputs ({test.excess:.0f} standard deviations): a spurious minimum, or the "
+            "model does not fit the data"
+        )
+        return "not recovered", reason, test, error
+    return "recovered", "residuals carry no trace of the inputs", test, error

@@ -1,0 +1,166 @@
+"""The last stretch for a shared filter on data: least squares in a chart without symmetry, errors, a residual test."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.linalg import null_space
+
+from planted.activations import Activation
+from planted.conv_networks import ConvNetwork
+from planted.objectives import ConvSquared, Params, RowObjective
+from planted.precision import float64, to_jax
+from planted.rows import Block
+from planted.solvers import Descent, least_squares
+from planted.solvers._least_squares import _normal_equations
+
+
+class ConvChart(RowObjective):
+    """The squared loss over {"output": (k,), "tangent": (q,)}, where the filter is base + basis·tangent.
+
+    For a positively homogeneous φ the filter's length is free, which leaves the normal equations singular; here
+    q = p − 1, `base` is the filter to polish and `basis` (p, q) spans its complement. For other φ, q = p and base = 0.
+
+    >>> from planted.conv_datasets import make_planted_conv
+    >>> data = make_planted_conv(50, 2, 3, random_state=0)
+    >>> chart, point = ConvChart.at(ConvSquared(data.X, data.y), data.teacher)
+    >>> point["tangent"].shape, chart.value(point) < 1e-25
+    ((2,), True)
+    """
+
+    _arrays = ("rows", "base", "basis")
+    _static = ("activation",)
+    non_negative = True
+    activation: Activation
+    base: jax.Array
+    basis: jax.Array
+
+    @classmethod
+    @float64
+    def at(cls, objective: ConvSquared, network: ConvNetwork) -> tuple[ConvChart, dict[str, np.ndarray]]:
+        """The chart around a network, over an objective's rows, and the network's place in it."""
+        network = network.canonical()
+        p = network.patch_size
+        if objective.normalised:
+            base, basis, tangent = network.filter, null_space(network.filter[None]), np.zeros(p - 1)
+        else:
+            base, basis, tangent = np.zeros(p), np.eye(p), network.filter
+        chart = cls._build(rows=objective.rows, base=to_jax(base), basis=to_jax(basis), activation=objective.activation)
+        return chart, {"output": network.output, "tangent": tangent}
+
+    def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
+        """Output (k,) and tangent (q,)."""
+        if set(arrays) != {"output", "tangent"} or arrays["tangent"].shape != self.basis.shape[1:]:
+            raise ValueError(f"expected an output and a tangent of {self.basis.shape[1]} entries")
+
+    def predict(self, params: Params, x: jax.Array) -> jax.Array:
+        """Network output (r,) for patches x (r, k, p), traceable."""
+        return self.activation(x @ (self.base + self.basis @ params["tangent"])) @ params["output"]
+
+    def block_sum(self, params: Params, block: Block) -> jax.Array:
+        """½ Σ weight (prediction − y)² over a block."""
+        residual = self.predict(params, block["x"]) - block["y"]
+        return 0.5 * jnp.sum(block["weight"] * residual * residual)
+
+    def network(self, params: Params) -> ConvNetwork:
+        """The network at a place of the chart, in canonical form."""
+        direction = np.asarray(self.base) + np.asarray(self.basis) @ np.asarray(params["tangent"])
+        return ConvNetwork(direction, params["output"], self.activation).canonical()
+
+
+def polish(objective: ConvSquared, network: ConvNetwork, steps: int = 60) -> tuple[ConvNetwork, Descent]:
+    """Levenberg–Marquardt on all rows from a network that is already near.
+
+    >>> from planted.conv_datasets import make_planted_conv
+    >>> data = make_planted_conv(500, 2, 3, random_state=0)
+    >>> near = ConvNetwork(data.teacher.filter + 0.1, data.teacher.output)
+    >>> polish(ConvSquared(data.X, data.y), near)[1].value < 1e-24
+    True
+    """
+    chart, start = ConvChart.at(objective, network)
+    loose: Any = chart
+    descent = least_squares(loose, start, steps=steps)
+    return chart.network(descent.params), descent
+
+
+@float64
+def expected_error(objective: ConvSquared, network: ConvNetwork, noise: float) -> float:
+    """The Cramér–Rao bound on the relative error of (output, filter), for Gaussian noise of this standard deviation.
+
+    √(tr C_aa/‖a‖² + tr C_ww/‖w‖²) with C = noise² (JᵀJ)⁻¹ in the chart of the network, J over the objective's rows. For
+    a 1-homogeneous φ it bounds the root mean square of `weight_error`. Infinite if the rows leave a parameter open.
+
+    >>> from planted.conv_datasets import make_planted_conv
+    >>> data = make_planted_conv(500, 2, 3, random_state=0)
+    >>> round(expected_error(ConvSquared(data.X, data.y), data.teacher, 0.0), 6)
+    0.0
+    """
+    chart, point = ConvChart.at(objective, network)
+    loose: Any = chart
+    gram = np.asarray(_normal_equations(loose, to_jax(point))[0]) * float(objective.rows.total_weight)
+    try:
+        factor = np.linalg.cholesky(gram)
+    except np.linalg.LinAlgError:
+        return math.inf
+    variances = noise**2 * np.sum(np.linalg.inv(factor) ** 2, axis=0)
+    k = len(point["output"])
+    length = 1.0 if objective.normalised else float(np.sum(network.filter**2))
+    size = float(np.sum(network.canonical().output ** 2))
+    if size == 0 or length == 0:
+        return math.inf
+    return math.sqrt(variances[:k].sum() / size + variances[k:].sum() / length)
+
+
+@dataclass(frozen=True)
+class ResidualTest:
+    """Whether residuals still carry a linear trace of the inputs.
+
+    Attributes
+    ----------
+    noise : float
+        Standard deviation of the residuals, with p + k − 1 degrees of freedom taken off.
+    excess : float
+        (T − kp)/√(2kp), T = n Σ_ij mean(r U_ij)²/mean(r² U_ij²) over the whitened inputs U: about a standard normal
+        number or below when the residuals are noise, and growing like n otherwise. At the spurious minimum
+        E[r Z_i] = ½ (a_i + a*_i) w* for ReLU.
+    """
+
+    noise: float
+    excess: float
+
+
+@float64
+def residual_test(objective: ConvSquared, network: ConvNetwork, whitener: np.ndarray) -> ResidualTest:
+    """Test the residuals of a network on an objective's rows; `whitener` (p, p) makes patches Z_i·whitener white.
+
+    >>> from planted.conv_datasets import make_planted_conv
+    >>> data = make_planted_conv(2000, 2, 3, noise=0.1, random_state=0)
+    >>> test = residual_test(ConvSquared(data.X, data.y), data.teacher, np.eye(3))
+    >>> 0.09 < test.noise < 0.11, test.excess < 4
+    (True, True)
+    """
+    params = to_jax({"filter": network.filter, "output": network.output})
+    first, second, square = _residual_moments(objective, params, to_jax(whitener))
+    n = float(objective.rows.total_weight)
+    freedom = max(n - network.patch_size - network.n_patches + 1, 1.0)
+    second = np.asarray(second)
+    statistic = n * float(np.sum(np.asarray(first) ** 2 / np.where(second > 0, second, 1.0)))
+    return ResidualTest(
+        noise=math.sqrt(float(square) * n / freedom), excess=(statistic - second.size) / math.sqrt(2 * second.size)
+    )
+
+
+@jax.jit
+def _residual_moments(objective: ConvSquared, params: Params, whitener: jax.Array) -> tuple[jax.Array, ...]:
+    def add(block: Block) -> tuple[jax.Array, ...]:
+        z = objective.activation(block["x"] @ params["filter"])
+        r = block["weight"] * (block["y"] - z @ params["output"])
+        u = block["x"] @ whitener
+        return jnp.einsum("n,nij->ij", r, u), jnp.einsum("n,nij->ij", r * r, u * u), jnp.sum(r * r)
+
+    return objective.rows.mean(add)

@@ -1,0 +1,194 @@
+r"""The squared loss of a shared filter over non-overlapping patches (Du et al. 2017), on data and in expectation.
+
+    ℓ(v, a) = ½ E (Σ_i a_i φ(w·Z_i) − y)²,    w = v/‖v‖,    patches Z_1, …, Z_k.
+
+For y = Σ_i a*_i φ(w*·Z_i) and independent patches Z_i ~ N(0, I) only two functions of the filters enter, the mean
+m(w) = E φ(w·z) and the kernel K(w, w') = E φ(w·z) φ(w'·z); with κ(w, w') = K(w, w') − m(w) m(w'),
+
+    ℓ = ½ [(m(w) 1ᵀa − m(w*) 1ᵀa*)² + κ(w, w)‖a‖² − 2 κ(w, w*) aᵀa* + κ(w*, w*)‖a*‖²].
+
+For ReLU and ‖w‖ = ‖w*‖ = 1, m = 1/√(2π), K(w, w) = 1/2 and K(w, w*) = g(φ)/(2π) with
+g(φ) = (π − φ) cos φ + sin φ, φ the angle of w and w*: Theorem 2.1 with the cross term of eq. 3 put right.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from planted import activations
+from planted.activations import Activation
+from planted.conv_networks import ConvNetwork, as_patches
+from planted.kernels import SERIES_ORDER, gaussian_kernel, series_coefficients
+from planted.objectives._base import Objective, Params, RowObjective
+from planted.precision import float64, to_jax
+from planted.rows import ArrayRows, Block
+from planted.validation import as_matrix
+
+_BLOCK_ENTRIES = 1 << 18
+
+
+def unit(vector: jax.Array) -> jax.Array:
+    """v/‖v‖, and zero with zero derivative at v = 0.
+
+    >>> unit(jnp.array([3.0, 4.0]))
+    Array([0.6, 0.8], dtype=float32)
+    """
+    square = jnp.sum(vector * vector)
+    return vector / jnp.sqrt(jnp.where(square > 0, square, 1.0))
+
+
+def check_filter(arrays: dict[str, np.ndarray], patch_size: int, n_patches: int) -> None:
+    """Raise a ValueError unless `arrays` is {"filter": (p,), "output": (k,)}.
+
+    >>> check_filter({"filter": np.ones(2), "output": np.ones(3)}, 2, 4)
+    Traceback (most recent call last):
+    ValueError: output has shape (3,), expected (4,)
+    """
+    if set(arrays) != {"filter", "output"}:
+        raise ValueError(f"params has {sorted(arrays)}, expected ['filter', 'output']")
+    for name, size in (("filter", patch_size), ("output", n_patches)):
+        if arrays[name].shape != (size,):
+            raise ValueError(f"{name} has shape {arrays[name].shape}, expected ({size},)")
+
+
+class ConvSquared(RowObjective):
+    """½ mean (Σ_i output_i φ(filter·Z_i/‖filter‖) − y)², over params {"filter": (p,), "output": (k,)}.
+
+    The filter is normalised where φ is positively homogeneous, so that its length is a free choice; for other φ,
+    whose filters have a length that matters, it is used as it is.
+
+    Parameters
+    ----------
+    Z : array (n, k, p), or flat rows (n, k·p) together with n_patches
+    y : array (n,)
+    activation : str, Activation or callable
+    n_patches : int, optional
+        k, for flat rows.
+
+    Examples
+    --------
+    >>> loss = ConvSquared([[[3.0, 4.0], [0.0, -1.0]]], [5.0])
+    >>> loss.value({"filter": np.array([6.0, 8.0]), "output": np.array([1.0, 1.0])})
+    0.0
+    """
+
+    _arrays = ("rows",)
+    _static = ("activation", "normalised")
+    non_negative = True
+    rows: ArrayRows
+
+    @float64
+    def __init__(self, Z: ArrayLike, y: ArrayLike, activation: Any = "relu", n_patches: int | None = None) -> None:
+        patches, targets = as_patches("Z", Z, n_patches), as_matrix("y", y, 1)
+        if len(patches) != len(targets):
+            raise ValueError(f"Z has {len(patches)} rows but y has {len(targets)} entries")
+        size = max(1, _BLOCK_ENTRIES // (patches.shape[1] * patches.shape[2]))
+        self.rows = ArrayRows(to_jax(patches), to_jax(targets), block_size=size)
+        self.activation: Activation = activations.get(activation)
+        self.normalised = self.activation.homogeneity is not None
+
+    @property
+    def n_patches(self) -> int:
+        """Number of patches k."""
+        return self.rows.blocks["x"].shape[-2]
+
+    def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
+        """Filter (p,) and output (k,)."""
+        check_filter(arrays, self.n_features, self.n_patches)
+
+    def predict(self, params: Params, x: jax.Array) -> jax.Array:
+        """Network output (r,) for patches x (r, k, p), traceable."""
+        direction = unit(params["filter"]) if self.normalised else params["filter"]
+        return self.activation(x @ direction) @ params["output"]
+
+    def block_sum(self, params: Params, block: Block) -> jax.Array:
+        """½ Σ weight (prediction − y)² over a block."""
+        residual = self.predict(params, block["x"]) - block["y"]
+        return 0.5 * jnp.sum(block["weight"] * residual * residual)
+
+    def network(self, params: Params) -> ConvNetwork:
+        """The network that `params` stand for, in canonical form."""
+        direction = np.asarray(params["filter"], dtype=np.float64)
+        if self.normalised:
+            direction = direction / (np.linalg.norm(direction) or 1.0)
+        return ConvNetwork(direction, params["output"], self.activation).canonical()
+
+
+class PopulationConv(Objective):
+    """Expectation of :class:`ConvSquared` for independent patches Z_i ~ N(0, I) and y from a teacher.
+
+    Closed for the arc-cosine family, the quadratic and the error functions; otherwise the kernel's Hermite series
+    up to `order` (see :func:`planted.kernels.gaussian_kernel`).
+
+    Parameters
+    ----------
+    teacher : ConvNetwork
+
+    Examples
+    --------
+    >>> teacher = ConvNetwork([1.0, 0.0], [1.0, 2.0])
+    >>> loss = PopulationConv(teacher)
+    >>> abs(loss.value({"filter": np.array([5.0, 0.0]), "output": teacher.output})) < 1e-15
+    True
+    """
+
+    _arrays = ("filter", "output")
+    _static = ("activation", "order", "normalised")
+    non_negative = True
+
+    @float64
+    def __init__(self, teacher: ConvNetwork, order: int = SERIES_ORDER) -> None:
+        if not isinstance(teacher, ConvNetwork):
+            raise TypeError(f"teacher must be a planted.ConvNetwork, not {type(teacher).__name__}")
+        if not np.any(teacher.filter):
+            raise ValueError("the teacher's filter is zero")
+        teacher = teacher.canonical()
+        self.filter, self.output = to_jax(teacher.filter), to_jax(teacher.output)
+        self.activation, self.order = teacher.activation, int(order)
+        self.normalised = self.activation.homogeneity is not None
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """Number of inputs p in a patch."""
+        return self.filter.shape[0]
+
+    @property
+    def teacher(self) -> ConvNetwork:
+        """The teacher in canonical form."""
+        return ConvNetwork(self.filter, self.output, self.activation)
+
+    def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
+        """Filter (p,) and output (k,)."""
+        check_filter(arrays, self.n_features, self.output.shape[0])
+
+    def mean_and_kernel(self, direction: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """m(w), m(w*) as (2,) and K over (w, w*) as (2, 2), traceable."""
+        both = jnp.stack([direction, self.filter])
+        kernel = gaussian_kernel(self.activation, both, both, self.order)
+        degree = self.activation.homogeneity
+        if degree is not None:
+            mean = self.activation.hermite(0) * jnp.sum(both * both, axis=1) ** (degree / 2)
+        else:
+            mean = series_coefficients(self.activation, jnp.sqrt(jnp.sum(both * both, axis=1)), 0)[:, 0]
+        return mean, kernel
+
+    def traced_value(self, params: Params) -> jax.Array:
+        """½ E (prediction − y)²."""
+        direction = unit(params["filter"]) if self.normalised else params["filter"]
+        output, target = params["output"], self.output
+        mean, kernel = self.mean_and_kernel(direction)
+        shared = kernel - mean[:, None] * mean[None, :]
+        totals = mean[0] * jnp.sum(output) - mean[1] * jnp.sum(target)
+        # Written in output − target, so that nothing large cancels near the teacher.
+        change = output - target
+        squares = (
+            shared[0, 0] * jnp.sum(change * change)
+            + 2 * (shared[0, 0] - shared[0, 1]) * jnp.sum(change * target)
+            + (shared[0, 0] - 2 * shared[0, 1] + shared[1, 1]) * jnp.sum(target * target)
+        )
+        return 0.5 * (totals * totals + squares)

@@ -1,0 +1,113 @@
+"""Result in, figure out."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from planted.matching import match
+from planted.networks import Network
+
+
+def plot_losses(result: Any, axis: Any) -> None:
+    """Loss against step for every phase of a recovery, one after the other, on a logarithmic axis.
+
+    >>> from planted import PlantedRegressor, datasets
+    >>> data = datasets.make_planted(200, 2, 1, random_state=0)
+    >>> est = PlantedRegressor(1, method="squared", random_state=0).fit(data.X, data.y)
+    >>> plot_losses(est.result_, Figure().subplots())
+    """
+    begin = 0
+    for name, run in result.descents.items():
+        steps = np.asarray(run.history.step)
+        if not len(steps):
+            continue
+        values = np.array([np.min(value) for value in run.history.value])
+        shown = values if values.min() > 0 else values - values.min() + 1e-16
+        axis.semilogy(begin + steps, np.maximum(shown, 1e-33), label=name)
+        begin += int(steps[-1])
+    axis.set(xlabel="step", ylabel="objective of the phase")
+    axis.legend(frameon=False)
+
+
+def plot_prediction(prediction: np.ndarray, y: np.ndarray, axis: Any) -> None:
+    """Predicted against observed targets, at most 5,000 points.
+
+    >>> plot_prediction(np.arange(3.0), np.arange(3.0), Figure().subplots())
+    """
+    some = slice(None, None, max(1, len(y) // 5000))
+    axis.plot(y[some], prediction[some], ".", markersize=3, alpha=0.5)
+    ends = [float(np.min(y)), float(np.max(y))]
+    axis.plot(ends, ends, color="grey", linewidth=1)
+    axis.set(xlabel="observed", ylabel="predicted")
+
+
+def plot_overlap(estimate: np.ndarray, teacher: Network, axis: Any) -> None:
+    """|cosines| between estimated rows (k, d) and the teacher's neurons: a permutation matrix when recovered.
+
+    >>> plot_overlap(np.eye(2), Network(np.eye(2), np.ones(2)), Figure().subplots())
+    """
+    rows = estimate / np.linalg.norm(estimate, axis=1, keepdims=True)
+    columns = teacher.weights / np.linalg.norm(teacher.weights, axis=1, keepdims=True)
+    image = axis.imshow(np.abs(rows @ columns.T), vmin=0, vmax=1, cmap="viridis")
+    axis.figure.colorbar(image, ax=axis, shrink=0.8, label="|cosine|")
+    axis.set(xlabel="teacher neuron", ylabel="recovered neuron")
+
+
+def save_fit(path: str | PathLike[str], result: Any, prediction: np.ndarray, y: np.ndarray) -> None:
+    """Write a picture of a fit: losses on the left, prediction against observation on the right.
+
+    >>> import tempfile, os
+    >>> from planted import PlantedRegressor, datasets
+    >>> data = datasets.make_planted(200, 2, 1, random_state=0)
+    >>> est = PlantedRegressor(1, method="squared", random_state=0).fit(data.X, data.y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_fit(os.path.join(folder, "fit.png"), est.result_, est.predict(data.X), data.y)
+    """
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    plot_losses(result, left)
+    plot_prediction(prediction, y, right)
+    figure.suptitle(f"{result.status}: relative loss {result.relative_loss:.2g}")
+    figure.savefig(path, dpi=150)
+
+
+def save_demo(path: str | PathLike[str], start: np.ndarray, network: Network, teacher: Network, result: Any) -> None:
+    """Write the demonstration's picture: overlap with the teacher before and after, and the losses.
+
+    >>> import tempfile, os
+    >>> from planted import PlantedRegressor, datasets
+    >>> data = datasets.make_planted(200, 2, 1, random_state=0)
+    >>> est = PlantedRegressor(1, method="squared", random_state=0).fit(data.X, data.y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_demo(os.path.join(folder, "demo.png"), np.eye(2)[:1], est.network_, data.teacher, est.result_)
+    """
+    figure = Figure(figsize=(14, 4), layout="constrained")
+    before, after, losses = figure.subplots(1, 3)
+    found = match(network, teacher)
+    plot_overlap(start, teacher, before)
+    before.set(title="random start", ylabel="student row")
+    plot_overlap(network.weights[found.permutation], teacher, after)
+    after.set(title=f"recovered: weight error {found.weight_error:.1e}")
+    plot_losses(result, losses)
+    losses.set(title="on the way")
+    figure.savefig(path, dpi=150)
+
+
+def save_study(path: str | PathLike[str], study: Any) -> None:
+    """Write the picture of a reproduced figure, with its verdicts below.
+
+    >>> import tempfile, os
+    >>> from planted.reproduce import Study
+    >>> study = Study("a/b", "title", {}, [], [], lambda figure: figure.subplots(), 0.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_study(os.path.join(folder, "study.png"), study)
+    """
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    study.draw(figure)
+    verdicts = "; ".join(f"{c.statement}: {c.verdict}" for c in study.claims)
+    figure.suptitle(f"{study.name}: {study.title}\n{verdicts}", fontsize=9)
+    figure.savefig(path, dpi=150)

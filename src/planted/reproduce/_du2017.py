@@ -1,0 +1,204 @@
+"""What Du et al. (2017) report, run again: Figure 1b, and how often descent from random starts succeeds."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from planted.conv_networks import ConvNetwork
+from planted.methods._conv_dynamics import FATES, Trajectory, conv_descent, fate_code, population_gradient, typical_step
+from planted.objectives import PopulationConv
+from planted.precision import float64
+from planted.seeding import key_from
+from planted.starts import SIGNS, sign_restarts, uniform_start
+
+_CHUNK = 100
+
+
+def draw_target(key: jax.Array, patch_size: int, n_patches: int, ratio: Any) -> tuple[jax.Array, jax.Array]:
+    """A unit filter (p,) and outputs (k,) with ‖a*‖ = 1 and (1ᵀa*)² = ratio, otherwise uniform, traceable.
+
+    >>> w, a = draw_target(jax.random.key(0), 3, 4, 2.0)
+    >>> round(float(jnp.sum(a) ** 2), 5), round(float(a @ a), 5)
+    (2.0, 1.0)
+    """
+    first, second = jax.random.split(key)
+    w = jax.random.normal(first, (patch_size,))
+    u = jax.random.normal(second, (n_patches,))
+    u = u - jnp.mean(u)
+    share = ratio / n_patches
+    a = jnp.sqrt(share / n_patches) + jnp.sqrt(jnp.maximum(1 - share, 0.0)) * u / jnp.linalg.norm(u)
+    return w / jnp.linalg.norm(w), a
+
+
+@dataclass(frozen=True)
+class Figure1b:
+    """A success and a failure of Algorithm 1 from one draw with other signs.
+
+    `trajectory` holds all four restarts; `success` and `failure` index them. `rate` is the factor by which the loss
+    falls in an iteration of phase II, `predicted` what the Hessian at the teacher says, `phase_one_end` its first
+    iteration.
+    """
+
+    trajectory: Trajectory
+    success: int
+    failure: int
+    phase_one_end: int
+    rate: float
+    predicted: float
+
+    def __str__(self) -> str:
+        curve = self.trajectory.loss
+        rows = [f"{'iteration':>9} {'success':>12} {'failure':>12}"]
+        marks = [t for t in (0, 10, 25, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1000) if t < len(curve)]
+        rows += [f"{t:9d} {curve[t, self.success]:12.4e} {curve[t, self.failure]:12.4e}" for t in marks]
+        rows.append(
+            f"signs of (filter, output): success {SIGNS[self.success]}, failure {SIGNS[self.failure]}; phase I ends "
+            f"at iteration {self.phase_one_end}; in phase II the loss falls by a factor {self.rate:.4f} an iteration "
+            f"(predicted {self.predicted:.4f})"
+        )
+        return "\n".join(rows)
+
+
+@float64
+def figure_1b(
+    patch_size: int = 20,
+    n_patches: int = 25,
+    ratio: float = 0.25,
+    n_iterations: int = 600,
+    step_size: float | None = None,
+    random_state: Any = 0,
+) -> Figure1b:
+    """Figure 1b: the population loss along Algorithm 1 for p = 20 and k = 25, a success and a failure.
+
+    Draws follow each other from `random_state` until the four signs of one end in both minima. `ratio` is
+    (1ᵀa*)²/‖a*‖², which the paper does not state.
+
+    >>> figure_1b().phase_one_end > 10
+    True
+    """
+    for key in jax.random.split(key_from(random_state), 100):
+        target_key, start_key = jax.random.split(key)
+        w, a = draw_target(target_key, patch_size, n_patches, ratio)
+        teacher = ConvNetwork(w, a)
+        radius = jnp.sqrt(ratio / n_patches)
+        starts = sign_restarts(uniform_start(start_key, patch_size, n_patches, radius))
+        eta = float(typical_step(ratio**0.5, 1.0, n_patches)) if step_size is None else float(step_size)
+        run = conv_descent(PopulationConv(teacher), starts, eta, n_iterations, teacher)
+        found = run.fates
+        if {"global minimum", "spurious minimum"} <= set(found):
+            good, bad = found.index("global minimum"), found.index("spurious minimum")
+            rate, predicted = run.phase_two_rate(good), run.predicted_rate(good)
+            return Figure1b(run, good, bad, int(run.phase_one_end[good]), rate, predicted)
+    raise ValueError(
+        f"no draw out of 100 ends in both minima within {n_iterations} iterations at the ratio {ratio:g}; take a "
+        "smaller ratio or more iterations"
+    )
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """How descents from `draws` random teachers and starts ended, at one (p, k) and ratio (1ᵀa*)²/‖a*‖².
+
+    `single` is the frequency of success of the first start alone and `restarts` that of the best of its four signs;
+    `spurious` is the frequency of the spurious minimum for a single start, `trapped` that at least one of the four
+    signs ends there (Theorem 3.3); `moving` counts descents that had not ended after `iterations`.
+    """
+
+    patch_size: int
+    n_patches: int
+    ratio: float
+    draws: int
+    single: float
+    restarts: float
+    spurious: float
+    trapped: float
+    moving: int
+    iterations: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"p={self.patch_size:4d} k={self.n_patches:4d} ratio={self.ratio:<8.4g} success: single {self.single:.3f}, "
+            f"four signs {self.restarts:.3f}; spurious: single {self.spurious:.3f}, any sign {self.trapped:.3f}; "
+            f"moving {self.moving} ({self.iterations} iterations, {self.seconds:.1f} s)"
+        )
+
+
+@partial(jax.jit, static_argnames=("patch_size", "n_patches"))
+def _draw(keys: jax.Array, patch_size: int, n_patches: int, ratio: jax.Array) -> tuple[Any, Any]:
+    def one(key: jax.Array) -> tuple[Any, Any]:
+        target_key, start_key = jax.random.split(key)
+        start = uniform_start(start_key, patch_size, n_patches, jnp.sqrt(ratio / n_patches))
+        return draw_target(target_key, patch_size, n_patches, ratio), sign_restarts(start)
+
+    return jax.vmap(one)(keys)
+
+
+@jax.jit
+def _advance(targets: Any, params: Any, eta: jax.Array) -> tuple[Any, jax.Array]:
+    """`_CHUNK` iterations of every restart of every draw, and where each is then."""
+
+    def one(target: Any, start: Any) -> tuple[Any, jax.Array]:
+        w, b = target
+
+        def body(_: int, point: Any) -> Any:
+            towards, change = population_gradient(point["filter"], point["output"], w, b)
+            return {"filter": point["filter"] - eta * towards, "output": point["output"] - eta * change}
+
+        last = jax.lax.fori_loop(0, _CHUNK, body, start)
+        k = b.shape[0]
+        opposite = (jnp.pi * jnp.sum(b) / (k + jnp.pi - 1) - b) / (jnp.pi - 1)
+        return last, fate_code(last["filter"], last["output"], w, b, opposite)
+
+    return jax.vmap(lambda target, four: jax.vmap(lambda start: one(target, start))(four))(targets, params)
+
+
+@float64
+def success_frequencies(
+    patch_size: int,
+    n_patches: int,
+    ratio: float,
+    draws: int = 1000,
+    max_iterations: int = 20_000,
+    random_state: Any = 0,
+) -> Frequencies:
+    """Theorems 3.1 to 3.3 counted: Algorithm 1 on the population loss from many starts, four signs each, side by side.
+
+    >>> study = success_frequencies(5, 4, 0.5, draws=50)
+    >>> study.restarts, study.moving
+    (1.0, 0)
+    """
+    if not 0 < ratio <= n_patches:
+        raise ValueError(f"the ratio (1ᵀa*)²/‖a*‖² lies between 0 and k = {n_patches}, not {ratio!r}")
+    if n_patches < 2:
+        raise ValueError("with one patch the ratio is always 1: take n_patches of at least 2")
+    began = time.perf_counter()
+    targets, params = _draw(
+        jax.random.split(key_from(random_state), draws), patch_size, n_patches, jnp.asarray(float(ratio))
+    )
+    eta = typical_step(ratio**0.5, 1.0, n_patches)
+    done, codes = 0, np.full((draws, len(SIGNS)), FATES.index("still moving"))
+    while done < max_iterations and np.any(codes == FATES.index("still moving")):
+        params, fate = _advance(targets, params, eta)
+        codes, done = np.asarray(fate), done + _CHUNK
+    good, bad, moving = (codes == index for index in range(len(FATES)))
+    return Frequencies(
+        patch_size,
+        n_patches,
+        float(ratio),
+        draws,
+        single=float(good[:, 0].mean()),
+        restarts=float(good.any(axis=1).mean()),
+        spurious=float(bad[:, 0].mean()),
+        trapped=float(bad.any(axis=1).mean()),
+        moving=int(moving.sum()),
+        iterations=done,
+        seconds=time.perf_counter() - began,
+    )

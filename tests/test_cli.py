@@ -1,0 +1,205 @@
+"""The command line, run as a person would: results, exit status, one-sentence errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from planted import Network, datasets, match
+from planted.cli import main
+
+COMMANDS = ("demo", "fit", "predict", "certify", "reproduce")
+
+
+def run(capsys, *arguments):
+    """Exit status, standard output and standard error of `planted arguments`."""
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return stopped.value.code, captured.out, captured.err
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data")
+    data = datasets.make_planted(400, 3, 2, output="positive", random_state=0)
+    datasets.write_table(path / "data.csv", data.X, data.y)
+    datasets.write_table(path / "data.parquet", data.X, data.y)
+    np.savez(path / "data.npz", X=data.X, y=data.y)
+    data.teacher.save(path / "teacher")
+    (path / "text.csv").write_text("a,b,y\n1,2,3\n4,oops,6\n")
+    (path / "missing.csv").write_text("a,b,y\n1,2,3\n4,,6\n")
+    (path / "infinite.csv").write_text("a,b,y\n1,2,3\n4,inf,6\n")
+    (path / "nan.csv").write_text("a,b,y\n1,2,3\n4,nan,6\n")
+    (path / "constant.csv").write_text("a,y\n" + "".join(f"{i},7\n" for i in range(30)))
+    (path / "header.csv").write_text("a,b,y\n")
+    (path / "only.csv").write_text("y\n1\n2\n")
+    (path / "few.csv").write_text("a,b,y\n1,2,3\n4,5,6\n7,8,10\n")
+    (path / "empty.csv").write_text("")
+    (path / "ragged.csv").write_text("a,b,y\n1,2,3\n4,5,6,7,8\n")
+    (path / "broken.parquet").write_bytes(b"PAR1 this is not a table")
+    (path / "broken.npz").write_bytes(b"PK not an archive")
+    (path / "data.xlsx").write_bytes(b"spreadsheet")
+    np.savez(path / "other.npz", Z=data.X, y=data.y)
+    np.savez(path / "words.npz", X=np.array([["a"], ["b"]]), y=np.array([1.0, 2.0]))
+    (path / "broken").write_bytes(b"\x00" * 40)
+    (path / "cut").write_bytes((path / "teacher").read_bytes()[:-8])
+    (path / "pickle").write_bytes(b"\x80\x04cos\nsystem\n(S'touch hacked'\ntR.")
+    return path
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.parquet", "data.npz"])
+def test_fit_predict_and_certify_round_trip(capsys, folder, tmp_path, name):
+    model = tmp_path / "model"
+    status, out, err = run(capsys, "fit", folder / name, "--hidden", 2, "--method", "squared", "--out", model)
+    assert (status, err) == (0, "")
+    assert "recovered" in out
+    assert match(Network.load(model), Network.load(folder / "teacher")).weight_error < 1e-8
+    status, out, _ = run(capsys, "predict", model, folder / name, "--target", "y", "--out", tmp_path / "p.csv")
+    assert status == 0
+    y = datasets.read_table(folder / name, "y")[1]
+    np.testing.assert_allclose(np.loadtxt(tmp_path / "p.csv", skiprows=1), y, atol=1e-9)
+    status, out, _ = run(capsys, "certify", model, folder / name)
+    assert status == 0
+    assert "global minimum" in out
+
+
+def test_fit_as_json_and_plot(capsys, folder, tmp_path):
+    picture = tmp_path / "fit.png"
+    status, out, _ = run(
+        capsys, "fit", folder / "data.csv", "--hidden", 2, "--method", "squared", "--json", "--plot", picture
+    )
+    report = json.loads(out)
+    assert status == 0
+    assert report["status"] == "recovered"
+    assert np.shape(report["network"]["weights"]) == (2, 3)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_network_that_does_not_fit_is_status_1(capsys, folder, tmp_path):
+    path = tmp_path / "noise.csv"
+    rng = np.random.default_rng(0)
+    datasets.write_table(path, rng.standard_normal((300, 3)), rng.standard_normal(300))
+    status, out, _ = run(capsys, "fit", path, "--hidden", 1, "--method", "squared")
+    assert status == 1
+    assert out.startswith("failed")
+    Network(np.ones((2, 3)), np.ones(2)).save(tmp_path / "wrong")
+    assert run(capsys, "certify", tmp_path / "wrong", folder / "data.csv")[0] == 1
+
+
+BAD = {
+    "no such file": (["fit", "{f}/none.csv"], "no data file"),
+    "unknown kind of file": (["fit", "{f}/data.xlsx"], "unknown kind of file"),
+    "empty file": (["fit", "{f}/empty.csv"], "is empty"),
+    "header only": (["fit", "{f}/header.csv"], "no rows"),
+    "only the target": (["fit", "{f}/only.csv"], "no input columns"),
+    "text in a number column": (["fit", "{f}/text.csv"], "holds text, 'oops' in row 2"),
+    "missing value": (["fit", "{f}/missing.csv"], "missing value in row 2"),
+    "infinite value": (["fit", "{f}/infinite.csv"], "infinite value in row 2"),
+    "NaN value": (["fit", "{f}/nan.csv"], "NaN or infinite value in row 2"),
+    "ragged rows": (["fit", "{f}/ragged.csv"], "cannot be read as csv"),
+    "corrupt parquet": (["fit", "{f}/broken.parquet"], "cannot be read as parquet"),
+    "corrupt npz": (["fit", "{f}/broken.npz"], "cannot be read as npz"),
+    "npz without X": (["fit", "{f}/other.npz"], "no array named X"),
+    "npz of words": (["fit", "{f}/words.npz"], "must be numbers"),
+    "constant target": (["fit", "{f}/constant.csv"], "constant"),
+    "fewer rows than unknowns": (["fit", "{f}/few.csv", "--hidden", "2"], "3 samples cannot determine 6 unknowns"),
+    "too few rows for any network": (["fit", "{f}/few.csv"], "cannot determine even one neuron"),
+    "unknown target": (["fit", "{f}/data.csv", "--target", "Y"], "unknown column 'Y'"),
+    "unknown feature": (["fit", "{f}/data.csv", "--features", "x0,x9"], "did you mean"),
+    "target among the features": (["fit", "{f}/data.csv", "--features", "x0,y"], "both an input and the target"),
+    "unknown activation": (["fit", "{f}/data.csv", "--activation", "rellu"], "did you mean 'relu'?"),
+    "unknown method": (["fit", "{f}/data.csv", "--method", "hermit"], "did you mean 'hermite'?"),
+    "hidden zero": (["fit", "{f}/data.csv", "--hidden", "0"], "positive integer"),
+    "hidden a word": (["fit", "{f}/data.csv", "--hidden", "many"], "positive integer"),
+    "fourth coefficient zero": (
+        ["fit", "{f}/data.csv", "--hidden", "2", "--activation", "tanh", "--method", "landscape"],
+        "4th Hermite coefficient of tanh is zero",
+    ),
+    "more neurons than inputs": (
+        ["fit", "{f}/data.csv", "--hidden", "4", "--method", "landscape"],
+        "needs n_hidden ≤ inputs",
+    ),
+    "no folder for the model": (["fit", "{f}/data.csv", "--out", "{f}/nowhere/model"], "no folder"),
+    "negative seed": (["fit", "{f}/data.csv", "--seed", "-1"], "seed"),
+    "unknown option": (["fit", "{f}/data.csv", "--hiden", "3"], "No such option"),
+    "unknown command": (["fitt"], "No such command"),
+    "no model file": (["predict", "{f}/none", "{f}/data.csv"], "no model file"),
+    "corrupt model": (["predict", "{f}/broken", "{f}/data.csv"], "not a planted model"),
+    "cut model": (["predict", "{f}/cut", "{f}/data.csv"], "not a planted model"),
+    "pickle as model": (["predict", "{f}/pickle", "{f}/data.csv"], "not a planted model"),
+    "wrong number of inputs": (["predict", "{f}/teacher", "{f}/data.csv"], "4 input columns but the network takes 3"),
+    "unknown figure": (["reproduce", "ge2017/fig9"], "unknown entry"),
+    "demo wider than its inputs": (["demo", "--features", "2", "--hidden", "3"], "at most --features"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_input_gets_one_sentence_and_changes_nothing(capsys, folder, kind, monkeypatch):
+    monkeypatch.chdir(folder)
+    before = sorted(path.name for path in folder.iterdir())
+    arguments, expected = BAD[kind]
+    status, out, err = run(capsys, *(argument.replace("{f}", str(folder)) for argument in arguments))
+    assert status == 2
+    assert out == ""
+    assert expected in err
+    assert len(err.strip().splitlines()) == 1
+    assert err.startswith("planted: ")
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_there_are_thirty_kinds_of_bad_input():
+    assert len(BAD) >= 30
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(capsys, command):
+    status, out, _ = run(capsys, command, "--help")
+    assert status == 0
+    assert {"--seed", "--quiet", "--json"} <= set(out.split())
+
+
+def test_interruption_is_a_sentence(capsys, folder, tmp_path, monkeypatch):
+    import planted.estimators
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(planted.estimators.PlantedRegressor, "fit", interrupt)
+    status, _, err = run(capsys, "fit", folder / "data.csv", "--hidden", 2, "--out", tmp_path / "model")
+    assert status == 130
+    assert "interrupted" in err
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["fit", "x.csv", "--activation", "rellu"]])
+def test_help_and_argument_errors_do_not_wait_for_jax(arguments):
+    code = (
+        "import sys\nfrom planted.cli import main\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
+        "assert 'jax' not in sys.modules and 'sklearn' not in sys.modules, 'loaded too much'"
+    )
+    spent = []
+    for _ in range(3):
+        begin = time.process_time(), time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        spent.append(time.perf_counter() - begin[1])
+        assert done.returncode == 0, done.stderr
+    # Half a second on a free machine; the best of three allows for a busy one.
+    assert min(spent) < 2.0
+
+
+def test_reproduce_lists_and_runs_quickly(capsys, tmp_path):
+    status, out, _ = run(capsys, "reproduce", "list")
+    assert status == 0
+    assert "ge2017/fig3" in out
+    status, out, _ = run(capsys, "reproduce", "ge2017/appendix-d", "--quick", "--out", tmp_path)
+    assert status == 0
+    assert out.count("[holds]") == 3
+    assert (tmp_path / "ge2017-appendix-d.png").exists()
+    assert json.loads((tmp_path / "ge2017-appendix-d.json").read_text())["claims"][0]["verdict"] == "holds"

@@ -1,0 +1,104 @@
+"""The scikit-learn front door: scikit-learn's own checks, pipelines, frames, recovery on unseen teachers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from planted import PlantedRegressor, datasets, match
+from planted.methods import METHODS
+from planted.names import METHODS as NAMES
+
+
+@parametrize_with_checks([PlantedRegressor(n_hidden=1, method="squared", random_state=0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_every_method_has_its_name():
+    assert set(METHODS) == set(NAMES)
+
+
+@pytest.fixture(scope="module")
+def planted_data():
+    return datasets.make_planted(4000, 4, 3, weights="correlated", output="positive", random_state=3)
+
+
+@pytest.mark.parametrize("method", ["landscape", "hermite", "squared", "auto"])
+def test_methods_recover(method, planted_data):
+    est = PlantedRegressor(3, method=method, random_state=0).fit(planted_data.X, planted_data.y)
+    assert est.result_.status == "recovered"
+    found = match(est.network_, planted_data.teacher)
+    assert found.weight_error < 1e-8
+    assert found.output_error < 1e-8
+    assert est.certificate_.kind == "global minimum"
+    assert est.score(planted_data.X, planted_data.y) > 1 - 1e-12
+
+
+def test_same_seed_same_answer(planted_data):
+    first, second = (PlantedRegressor(3, random_state=5).fit(planted_data.X, planted_data.y) for _ in range(2))
+    np.testing.assert_array_equal(first.network_.weights, second.network_.weights)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_landscape_recovers_inputs_with_a_mean_and_covariance(seed):
+    rng = np.random.default_rng(seed)
+    mixing = np.eye(4) + 0.4 * rng.standard_normal((4, 4))
+    law = datasets.input_laws.Gaussian(0.3 * rng.standard_normal(4), mixing @ mixing.T)
+    data = datasets.make_planted(20_000, 4, 3, output="positive", inputs=law, random_state=seed)
+    est = PlantedRegressor(3, method="landscape", random_state=seed).fit(data.X, data.y)
+    assert match(est.network_, data.teacher).weight_error < 1e-8
+
+
+def test_landscape_recovers_a_smooth_activation():
+    data = datasets.make_planted(
+        30_000, 4, 3, activation="softplus", weights="correlated", output="positive", random_state=1
+    )
+    est = PlantedRegressor(3, "softplus", method="landscape", random_state=0).fit(data.X, data.y)
+    assert match(est.network_, data.teacher).weight_error < 1e-6
+
+
+def test_biases_are_recovered():
+    data = datasets.make_planted(3000, 3, 2, activation="tanh", output="mixed", bias=True, random_state=2)
+    est = PlantedRegressor(2, "tanh", method="squared", fit_bias=True, random_state=0).fit(data.X, data.y)
+    assert match(est.network_, data.teacher).weight_error < 1e-8
+
+
+def test_noise_is_not_called_recovered(planted_data):
+    y = planted_data.y + 0.1 * np.random.default_rng(0).standard_normal(len(planted_data.y))
+    est = PlantedRegressor(3, method="squared", random_state=0).fit(planted_data.X, y)
+    assert est.result_.status == "fitted"
+    assert est.result_.loss == pytest.approx(0.005, rel=0.1)
+    assert match(est.network_, planted_data.teacher).weight_error < 0.05
+
+
+def test_width_is_found():
+    data = datasets.make_planted(600, 3, 3, output="positive", random_state=0)
+    est = PlantedRegressor(random_state=0, method="squared").fit(data.X, data.y)
+    assert est.n_hidden_ == 3
+    assert est.width_losses_[3] < 1e-8 < est.width_losses_[2]
+
+
+def test_pipeline_grid_search_and_frames(planted_data):
+    X, y = planted_data.X[:300], planted_data.y[:300]
+    columns = [f"x{i}" for i in range(4)]
+    pipeline = make_pipeline(StandardScaler(with_mean=False), PlantedRegressor(3, method="squared", random_state=0))
+    assert pipeline.fit(pd.DataFrame(X, columns=columns), y).score(pd.DataFrame(X, columns=columns), y) > 0.9
+    frame = pl.DataFrame(X, schema=columns)
+    est = PlantedRegressor(3, method="squared", random_state=0).fit(frame, pl.Series(y))
+    np.testing.assert_allclose(est.predict(frame), est.network_.predict(X))
+    assert list(est.feature_names_in_) == columns
+    search = GridSearchCV(PlantedRegressor(method="squared", random_state=0), {"n_hidden": [1, 3]}, cv=2).fit(X, y)
+    assert search.best_params_["n_hidden"] == 3
+
+
+def test_fitted_state_keeps_no_reference_to_the_data(planted_data):
+    est = PlantedRegressor(3, method="squared", random_state=0).fit(planted_data.X, planted_data.y)
+    held = [value for value in vars(est).values() if isinstance(value, np.ndarray)]
+    assert all(not np.shares_memory(value, planted_data.X) for value in held)
