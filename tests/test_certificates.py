@@ -12,13 +12,22 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+import planted
 from planted import activations
 from planted.certificates import (
     KINDS,
+    assumptions,
     certify,
+    find_kinks,
+    flat_symmetries,
+    henze_zirkler,
+    smallest_curvature,
 )
+from planted.certificates._assumptions import average_curvature, average_slope, rho
+from planted.certificates._global import known_minimum
 from planted.networks import Network
 from planted.objectives import (
+    Landscape,
     Objective,
     PopulationFullRankLandscape,
     PopulationLandscape,
@@ -28,6 +37,7 @@ from planted.objectives import (
     appendix_d,
 )
 from planted.precision import float64, to_jax
+from planted.solvers import lbfgs, leave_saddles, newton_polish
 
 Point = tuple[Objective, Any, str]
 
@@ -104,7 +114,7 @@ def landscape_points() -> Iterator[Point]:
             yield loss, minimum + 0.1 * rng.standard_normal((3, 3)), "not critical"
         yield loss, np.zeros((3, 3)), "saddle"
     equal = PopulationLandscape(Network(np.eye(3), np.ones(3)))
-    beta, lam, mu = float(6**0.5 * equal.weights[0] / 12), float(equal.lam), float(equal.mu)
+    beta, lam, mu = float(6**0.5 * np.asarray(equal.weights)[0] / 12), float(equal.lam), float(equal.mu)
     for axes in (2, 3):
         # One row with m equal entries t, the others zero: −4μβt³ + 4λ(mt² − 1)t = 0.
         t = np.sqrt(lam / (axes * lam - mu * beta))
@@ -279,3 +289,211 @@ def test_constructions_are_all_used_and_enough() -> None:
     assert sum(COUNTS.values()) >= 200
     kinds = {kind for family in FAMILIES for _, _, kind in points(family)}
     assert kinds == set(KINDS) - {"undecided"}
+
+
+# Parts, each against a second computation.
+
+
+def test_minima_that_descent_converges_to_are_told_apart() -> None:
+    """Ten neurons: one random start ends in a trap, another at the teacher (found by the study of spurious minima)."""
+    loss = PopulationSquared(Network(np.eye(10), np.ones(10)))
+    draws = np.random.default_rng([0, 10]).standard_normal((2, 20, 10))[:, :10] / 10**0.5
+    for index, kind in ((1, "local minimum"), (0, "global minimum")):
+        end = newton_polish(loss, lbfgs(loss, draws[index], steps=2000, tolerance=1e-10).params, tolerance=1e-11)
+        found = certify(loss, end.params)
+        assert found.gradient_norm < 1e-9
+        assert found.kind == kind, str(found)
+        if kind == "local minimum":
+            assert found.value > 1e-3
+            # Central differences of the gradient along random directions see no negative curvature either.
+            for direction in np.random.default_rng(0).standard_normal((20, 10, 10)):
+                ahead, behind = (loss.gradient(end.params + s * direction) for s in (1e-5, -1e-5))
+                assert np.sum(direction * (ahead - behind)) > 0
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+def test_verdict_does_not_depend_on_the_units_of_the_targets(factor: float) -> None:
+    rng = np.random.default_rng(0)
+    X, W, v = rng.standard_normal((20, 3)), rng.standard_normal((4, 3)), factor * np.ones(4)
+    y = (np.maximum(X @ W.T, 0)) @ v
+    loss = Squared(X, y)
+    assert certify(loss, {"weights": W, "output": v}).kind == "global minimum"
+    assert certify(loss, {"weights": W + 0.05, "output": v}).kind == "not critical"
+
+
+def test_float32_and_bad_tolerances_are_refused() -> None:
+    loss = PopulationSquared(Network(np.eye(2), np.ones(2)))
+    with pytest.raises(ValueError, match="float32"):
+        certify(loss, np.eye(2, dtype=np.float32))
+    with pytest.raises(ValueError, match="float32"):
+        certify(loss, jnp.eye(2, dtype=jnp.float32))
+    with pytest.raises(ValueError, match="tolerance"):
+        certify(loss, np.eye(2), tolerance=0.0)
+
+
+def test_top_level_name_and_report() -> None:
+    found = planted.certify(PopulationSquared(Network(np.eye(2), np.ones(2))), np.eye(2))
+    assert str(found).startswith("global minimum")
+    assert found.as_dict()["kind"] == "global minimum"
+    assert found.is_minimum
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lanczos_agrees_with_the_dense_spectrum(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((50, 6)), rng.standard_normal(50)
+    loss, params = Squared(X, y, "tanh"), {"weights": rng.standard_normal((10, 6)), "output": rng.standard_normal(10)}
+    values = np.linalg.eigvalsh(loss.hessian(params))
+    norm = np.abs(values).max()
+    free = smallest_curvature(loss, params, dense_size=0)
+    assert free.method == "lanczos"
+    assert free.eigenvalue == pytest.approx(values[0], abs=1e-6 * norm)
+    assert free.norm == pytest.approx(norm, rel=1e-2)
+    assert free.residual <= 1e-5 * norm
+    assert smallest_curvature(loss, params).eigenvalue == pytest.approx(values[0], abs=1e-12 * norm)
+
+
+@pytest.mark.parametrize("dense_size", [0, 600])
+def test_lifted_directions_are_left_out(dense_size: int) -> None:
+    rng = np.random.default_rng(0)
+    loss = Squared(rng.standard_normal((30, 4)), rng.standard_normal(30), "tanh")
+    W = rng.standard_normal((3, 4))
+    values, vectors = np.linalg.eigh(loss.hessian(W))
+    rest = smallest_curvature(loss, W, lifted=vectors[:, :2], dense_size=dense_size)
+    assert rest.eigenvalue == pytest.approx(values[2], abs=1e-6 * np.abs(values).max())
+    assert np.abs(vectors[:, :2].T @ rest.vector).max() < 1e-3
+
+
+def test_large_problems_get_the_same_kinds_without_the_hessian() -> None:
+    for family, index in (
+        ("landscape_points", 0),
+        ("landscape_points", 1),
+        ("quadratic_points", 1),
+        ("pair_points", 1),
+    ):
+        objective, params, kind = points(family)[index]
+        found = certify(objective, params, dense_size=0)
+        assert found.method == "lanczos"
+        assert found.kind == kind, str(found)
+
+
+def test_symmetries_are_found_and_only_those() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 3)), rng.standard_normal(30)
+    W, v = rng.standard_normal((4, 3)), rng.standard_normal(4)
+    names = lambda loss, params: {s.name: s.tangents.shape[1] for s in flat_symmetries(loss, params)}  # noqa: E731
+    assert names(Squared(X, y), {"weights": W, "output": v}) == {"scale between the layers": 4}
+    assert names(Squared(X, y, "tanh"), {"weights": W, "output": v}) == {}
+    assert names(Squared(X, y), W) == {}
+    twice = W[[0, 0, 1, 2]]
+    assert names(Squared(X, y, "tanh"), {"weights": twice, "output": v}) == {"equal neurons share their output": 1}
+    silent = {"weights": W, "output": v * (np.arange(4) > 0)}
+    assert names(Squared(X, y, "tanh"), silent)["neurons that contribute nothing"] == 3
+    assert names(Squared(X, y, "quadratic", output=v), W) == {"factorisations of the same matrix": 6}
+    assert names(Squared(X * [1, 1, 0], y, "tanh"), W) == {"inputs that do not vary": 4}
+    half = PopulationSquared(Network(np.eye(4)[:2], np.ones(2)))
+    assert names(half, rng.standard_normal((2, 4))) == {"rotation of inputs that the teacher does not see": 1}
+
+
+def test_symmetry_tangents_are_flat_at_critical_points() -> None:
+    for family in ("teacher_points", "pair_points", "conv_points"):
+        for objective, params, kind in points(family)[:6]:
+            if kind == "not critical":
+                continue
+            hessian = objective.hessian(params)
+            for symmetry in flat_symmetries(objective, params):
+                assert np.abs(hessian @ symmetry.tangents).max() < 1e-8 * max(np.abs(hessian).max(), 1e-3)
+
+
+def test_kinks_are_found_and_said() -> None:
+    X = np.array([[1.0, 1.0], [2.0, -1.0], [0.3, 0.4]])
+    on, off = np.array([[1.0, -1.0]]), np.array([[1.0, -0.9]])
+    loss = Squared(X, np.ones(3))
+    assert find_kinks(loss, on).count == 1
+    assert (find_kinks(loss, on).sample, find_kinks(loss, on).neuron) == (0, 0)
+    assert not find_kinks(loss, off).present
+    assert not find_kinks(Squared(X, np.ones(3), "softplus"), on).present
+    assert find_kinks(Squared(X, np.ones(3), "squared_relu"), on).jump == 2
+    assert "non-smooth" in certify(loss, on).reason
+    zero = certify(loss, {"weights": np.zeros((1, 2)), "output": np.zeros(1)})
+    assert zero.kind == "undecided"
+    assert "non-smooth" in zero.reason
+
+
+def test_zero_rows_of_population_losses_are_said_to_be_not_smooth() -> None:
+    found = certify(PopulationPairs(Network(np.eye(2), np.ones(2))), np.array([[1.0, 0.0], [0.0, 0.0]]))
+    assert found.kind == "undecided"
+    assert "non-smooth" in found.reason
+
+
+@pytest.mark.parametrize("name", ["G with a zero row", "conv", "quadratic"])
+def test_saddles_are_left_along_the_direction_given(name: str) -> None:
+    family, index = {"G with a zero row": ("landscape_points", 1), "conv": ("conv_points", 2),
+                     "quadratic": ("quadratic_points", 1)}[name]  # fmt: skip
+    objective, params, kind = points(family)[index]
+    assert kind == "saddle"
+    end = leave_saddles(objective, params, gradient_tolerance=1e-8)
+    assert end.converged, str(end)
+    assert end.value < objective.value(params)
+    assert certify(objective, end.params).is_minimum
+
+
+def test_empirical_landscape_minimum_is_local() -> None:
+    data = planted.datasets.make_planted(4000, 3, 3, random_state=0)
+    G = Landscape(data.X, data.y, "relu")
+    assert known_minimum(G) is None
+    end = leave_saddles(G, data.teacher.weights, gradient_tolerance=1e-10)
+    assert certify(G, end.params).kind == "local minimum"
+
+
+# Assumptions.
+
+
+def test_normality_test_keeps_its_level_and_has_power() -> None:
+    rng = np.random.default_rng(0)
+    p = np.array([henze_zirkler(rng.standard_normal((200, 3)) @ np.diag([1, 5, 0.1]) + 7).p_value for _ in range(300)])
+    # Binomial standard error of a 5 % level in 300 trials: 1.26 %; allowed 4 of them.
+    assert abs(np.mean(p < 0.05) - 0.05) < 4 * 0.0126
+    assert henze_zirkler(rng.laplace(size=(400, 3))).p_value < 1e-3
+    mixture = rng.standard_normal((400, 3)) + 2 * rng.choice([-1, 1], (400, 1))
+    assert henze_zirkler(mixture).p_value < 1e-3
+
+
+@pytest.mark.parametrize("name", ["relu", "softplus", "sigmoid", "tanh", "quadratic", "erf"])
+def test_average_slope_and_curvature_against_quadrature(name: str) -> None:
+    act, sigma = activations.get(name), 1.7
+    z, w = np.polynomial.hermite_e.hermegauss(80)
+    w = w / w.sum()
+    if name != "relu":
+        assert average_slope(act, sigma) == pytest.approx(w @ act.derivative(sigma * z), abs=1e-5)
+        assert average_curvature(act, sigma) == pytest.approx(w @ act.derivative(sigma * z, 2), abs=1e-4)
+    else:
+        # E[relu''(σg)] is the density of σg at zero.
+        assert average_slope(act, sigma) == pytest.approx(0.5, abs=1e-12)
+        assert average_curvature(act, sigma) == pytest.approx(1 / (sigma * np.sqrt(2 * np.pi)), rel=1e-9)
+
+
+def test_rho_against_closed_forms() -> None:
+    # relu': α = (1/2, 1/√2π, 1/2), β = (1/2, 1/2), so ρ = 1/4 − 1/2π; φ = z²: α = (0, 2σ, 0), β = (4σ², 12σ²).
+    assert rho(activations.get("relu"), 2.0) == pytest.approx(0.25 - 1 / (2 * np.pi), abs=1e-10)
+    assert rho(activations.get("quadratic"), 1.5) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_table_of_assumptions() -> None:
+    data = planted.datasets.make_planted(500, 4, 3, weights="correlated", output="positive", random_state=0)
+    table = {row.name: row for row in assumptions(data.X, data.teacher, mu=0.01, lam=10.0)}
+    assert table["inputs are Gaussian"].status == "holds"
+    assert table["weights are orthogonal"].status == "fails"
+    assert table["weights have full rank k ≤ d"].number == pytest.approx(3.0, rel=1e-6)
+    assert table["μ β_max ≤ c α_min"].status == "holds"
+    assert table["φ' and φ'' are bounded"].status == "fails"
+    assert table["n ≥ poly(d)"].status == "unknown"
+    skewed = {row.name: row for row in assumptions(np.random.default_rng(0).exponential(size=(500, 4)))}
+    assert skewed["inputs are Gaussian"].status == "fails"
+    assert skewed["inputs have mean zero and covariance I"].status == "fails"
+    wide = Network(np.random.default_rng(0).standard_normal((8, 4)), [1.0] * 4 + [-1.0] * 4, "quadratic")
+    square = {row.name: row.status for row in assumptions(data.X[:9], wide)}
+    assert square["d positive and d negative outputs (k ≥ 2d)"] == "holds"
+    assert square["n ≤ d(d+1)/2"] == "holds"
+    assert square["μ(σ) is zero everywhere or nowhere"] == "holds"
+    assert square["outputs are positive"] == "fails"

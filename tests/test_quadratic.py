@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from planted.activations import get
 from planted.datasets import make_planted
 from planted.methods._quadratic import determined, factorise, fit_matrix, recover_quadratic
 from planted.networks import Network
@@ -21,7 +24,9 @@ from planted.objectives import (
     quadratic_verdict,
     residual_matrix,
 )
-from planted.solvers import leave_saddles, perturbed_descent
+from planted.reproduce._local_convergence import local_convergence
+from planted.reproduce._over_parameterised import jacobian_gram, logistic_crossing, random_labels, sweep
+from planted.solvers import leave_saddles, newton_polish, perturbed_descent
 
 
 def problem(seed: int, n: int = 30, d: int = 4, k: int = 6) -> tuple[np.ndarray, ...]:
@@ -248,3 +253,52 @@ def test_fit_matrix_has_least_norm() -> None:
     X, y = rng.standard_normal((5, 4)), rng.standard_normal(5)
     products = np.einsum("ni,nj->nij", X, X).reshape(5, -1)
     np.testing.assert_allclose(fit_matrix(X, y).ravel(), np.linalg.pinv(products) @ y, atol=1e-9)
+
+
+# Reproductions, at a small size.
+
+
+def test_random_labels_cannot_be_fitted_with_positive_outputs() -> None:
+    for activation, k in (("softplus", 30), ("quadratic", 15)):
+        fixed = random_labels(activation, k, layers="first", steps=4000)
+        learned = random_labels(activation, k, layers="both", steps=4000)
+        assert fixed.floor > 0.3
+        assert fixed.rmse.min() >= fixed.floor
+        assert learned.rmse[-1] < 0.5 * fixed.floor
+
+
+@pytest.mark.parametrize(("activation", "n"), [("softplus", 20), ("tanh", 30)])
+def test_local_convergence_at_the_rate_of_the_jacobian(activation: str, n: int) -> None:
+    run = local_convergence(activation, 16, 16, n, steps=8000)
+    assert 1 - run.rate == pytest.approx(1 - run.predicted, rel=0.05)
+    assert run.losses[-1] < 1e-6 * run.losses[0]
+
+
+def test_gram_matrix_of_the_jacobian() -> None:
+    rng = np.random.default_rng(0)
+    X, W, v = rng.standard_normal((7, 3)), rng.standard_normal((4, 3)), rng.standard_normal(4)
+    first = quadratic_jacobian(X, W, v)
+    features = (X @ W.T) ** 2
+    with jax.enable_x64(True):
+        gram = jacobian_gram({"weights": jnp.asarray(W), "output": jnp.asarray(v)}, jnp.asarray(X), get("quadratic"))
+    np.testing.assert_allclose(gram, first.T @ first + features @ features.T, rtol=1e-10)
+
+
+def test_sweep_turns_from_failure_to_success() -> None:
+    panel = sweep("figure 3a", problems=3, starts=3, steps=500, polish=100, values=(2, 12))
+    assert panel.fraction[0] < 0.5 < panel.fraction[1]
+    assert 2 < panel.crossing < 12
+
+
+def test_logistic_crossing_recovers_a_known_curve() -> None:
+    values = np.arange(1, 20.0)
+    fraction = 1 / (1 + np.exp(-0.8 * (values - 7.3)))
+    assert logistic_crossing(values, fraction, 1000) == pytest.approx((7.3, 0.8), rel=1e-3)
+
+
+def test_newton_polish_reaches_critical_points_of_any_kind() -> None:
+    G = PopulationLandscape(Network(np.eye(3), [1.0, 1.5, 2.0]))
+    near_saddle = np.diag([1.0, 1.0, 0.0]) + 1e-3 * np.random.default_rng(0).standard_normal((3, 3))
+    end = newton_polish(G, near_saddle)
+    assert end.gradient_norm < 1e-12
+    assert np.linalg.eigvalsh(G.hessian(end.params))[0] < -0.1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
@@ -12,7 +13,8 @@ from planted.certificates._assumptions import Assumption, assumptions_of
 from planted.certificates._degenerate import examine
 from planted.certificates._global import global_verdict
 from planted.certificates._kinks import Kinks, find_kinks
-from planted.certificates._symmetries import flat_symmetries, span
+from planted.certificates._scaled import Scaled, units_of
+from planted.certificates._symmetries import Symmetry, flat_symmetries, span
 from planted.objectives import Objective, Params, Squared
 from planted.objectives._curvature import DENSE_SIZE, Curvature, smallest_curvature
 from planted.precision import float64, to_numpy
@@ -33,7 +35,7 @@ class Certificate:
         Why, in words.
     value, gradient_norm : float
     gradient_tolerance : float
-        The gradient norm below which the point counts as critical: tolerance · ‖H‖ · ‖θ‖.
+        The gradient norm below which the point counts as critical: tolerance · ‖H‖ · ‖θ‖ for one array of parameters.
     min_eigenvalue, residual, hessian_norm : float
         Smallest eigenvalue of the Hessian, residual ‖Hv − λv‖ of its eigenpair, spectral norm.
     direction : Params or None
@@ -106,21 +108,39 @@ class Certificate:
 
 @dataclass(frozen=True)
 class _Point:
-    """The point in flat coordinates, with what was measured there."""
+    """The point in flat coordinates, in units of its own arrays, with what was measured there."""
 
-    objective: Objective
+    scaled: Scaled
+    params: Params
     flat: np.ndarray
     unravel: Any
     value: float
     gradient: np.ndarray
     size: float
 
+    @property
+    def slope(self) -> float:
+        return float(np.linalg.norm(self.gradient))
+
     def value_at(self, flat: np.ndarray) -> float:
-        return self.objective.value(self.tree(flat))
+        return self.scaled.value(self.tree(flat))
 
     @float64
     def tree(self, flat: np.ndarray) -> Params:
         return to_numpy(self.unravel(flat))
+
+    @float64
+    def in_units(self, vector: np.ndarray) -> np.ndarray:
+        """A direction of the parameters themselves (p,), in scaled coordinates."""
+        unit = self.scaled.times_units(self.unravel(np.ones_like(vector)))
+        return vector / np.asarray(ravel_pytree(unit)[0])
+
+    @float64
+    def direction(self, vector: np.ndarray) -> Params:
+        """A direction in scaled coordinates as a unit direction of the parameters themselves."""
+        moved = self.scaled.times_units(self.unravel(vector))
+        length = float(np.linalg.norm(ravel_pytree(moved)[0]))
+        return to_numpy(jax.tree.map(lambda leaf: leaf / length, moved))
 
 
 def _refuse_low_precision(params: Params) -> None:
@@ -133,27 +153,28 @@ def _refuse_low_precision(params: Params) -> None:
 @float64
 def _measure(objective: Objective, params: Params) -> _Point:
     checked = objective.check(params)
-    raveled, unravel = ravel_pytree(checked)
-    value, gradient = objective.value_and_gradient(params)
+    units = units_of(checked)
+    scaled = Scaled(objective, units)
+    inner = to_numpy(jax.tree.map(lambda unit, leaf: leaf / unit, units, checked))
+    raveled, unravel = ravel_pytree(inner)
+    value, gradient = scaled.value_and_gradient(inner)
     flat = np.asarray(raveled)
-    size = float(np.linalg.norm(flat))
-    return _Point(objective, flat, unravel, value, np.asarray(ravel_pytree(gradient)[0]), size if size > 0 else 1.0)
+    size = float(np.linalg.norm(flat)) or 1.0
+    return _Point(scaled, inner, flat, unravel, value, np.asarray(ravel_pytree(gradient)[0]), size)
 
 
 def _fall(point: _Point, direction: np.ndarray, norm: float, length: float = 0.0) -> tuple[float, np.ndarray]:
     """Largest decrease seen along ±direction beyond what the gradient alone explains, and the direction so signed.
 
-    Steps are fractions of the parameters' size, and `length` where one is known to lead down.
-
-    A convex loss falls by at most ‖∇f‖t over a step t, so a larger fall is evidence of a way out.
+    Steps are fractions of the parameters' size, and `length` where one is known to lead down. A convex loss falls by at
+    most ‖∇f‖t over a step t, so a larger fall is evidence of a way out.
     """
     best, signed = 0.0, direction
     noise = 1e-14 * max(abs(point.value), norm * point.size**2)
-    slope = float(np.linalg.norm(point.gradient))
     for t in (*(relative * point.size for relative in _STEPS), length):
         for sign in (1.0, -1.0):
             drop = point.value - point.value_at(point.flat + sign * t * direction)
-            if drop > max(best, 2 * slope * t + noise):
+            if drop > max(best, 2 * point.slope * t + noise):
                 best, signed = drop, sign * direction
     return best, signed
 
@@ -175,11 +196,13 @@ def certify(
 ) -> Certificate:
     """Say what kind of point `params` is for `objective`.
 
-    The point is critical if ‖∇f‖ ≤ tolerance·‖H‖‖θ‖, that is, if a critical point may be as near as tolerance·‖θ‖.
-    It is then a saddle if the smallest eigenvalue of the Hessian H is below −tolerance·‖H‖ and the loss is seen to
-    fall along its eigenvector; a local minimum if H is positive beyond tolerance·‖H‖ on the complement of directions
-    that known symmetries leave flat. A kernel that remains is examined to fourth order. Theory comes first where it
-    decides: zero loss, quadratic networks, G and F with the constants of their theorems.
+    All comparisons are made in units of the parameters' own arrays (:class:`planted.certificates._scaled.Scaled`), so
+    they do not depend on the units of the targets or on how the layers share them. The point is critical if
+    ‖∇f‖ ≤ tolerance·‖H‖‖θ‖, that is, if a critical point may be as near as tolerance·‖θ‖. It is then a saddle if the
+    smallest eigenvalue of the Hessian H is below −tolerance·‖H‖ and the loss is seen to fall along its eigenvector; a
+    local minimum if H is positive beyond tolerance·‖H‖ on the complement of directions that known symmetries leave
+    flat. A kernel that remains is examined to fourth order and then measured. Theory comes first where it decides: zero
+    loss, quadratic networks, G and F with the constants of their theorems.
 
     Parameters
     ----------
@@ -208,15 +231,16 @@ def certify(
     point = _measure(objective, params)
     kinks = find_kinks(objective, params)
     rows = tuple(assumptions_of(objective, params))
-    slope = float(np.linalg.norm(point.gradient))
-    if not (np.isfinite(point.value) and np.isfinite(slope)):
+    gradient = objective.gradient(params)
+    norm = float(np.sqrt(sum(np.sum(leaf**2) for leaf in jax.tree.leaves(gradient))))
+    if not (np.isfinite(point.value) and np.isfinite(norm)):
         reason = "non-smooth point: the gradient is not finite, as where a row of weights is zero"
-        nan = float("nan")
-        return Certificate(
-            "undecided", reason, point.value, slope, nan, nan, nan, nan, None, 0.0, (), kinks, "none", rows
-        )
-    curvature = smallest_curvature(objective, params, dense_size=dense_size, seed=seed)
+        none = (float("nan"),) * 4
+        return Certificate("undecided", reason, point.value, norm, *none, None, 0.0, (), kinks, "none", rows)
+    curvature = smallest_curvature(point.scaled, point.params, dense_size=dense_size, seed=seed)
+    plain = _unscaled(objective, params, point, curvature, dense_size, seed)
     threshold = tolerance * curvature.norm * point.size
+    reported = threshold * norm / point.slope if point.slope > 0 else tolerance * plain.norm
 
     def verdict(
         kind: str,
@@ -224,13 +248,12 @@ def certify(
         direction: np.ndarray | None = None,
         decrease: float = 0.0,
         flat: tuple[str, ...] = (),
-        lowest: Curvature = curvature,
     ) -> Certificate:
         if kinks.present and "non-smooth" not in reason:
             reason = f"{reason}; {kinks}"
-        tree = None if direction is None else point.tree(direction / np.linalg.norm(direction))
+        tree = None if direction is None else point.direction(direction)
         return Certificate(
-            kind, reason, point.value, slope, threshold, lowest.eigenvalue, lowest.residual, lowest.norm,
+            kind, reason, point.value, norm, reported, plain.eigenvalue, plain.residual, plain.norm,
             tree, decrease, flat, kinks, curvature.method, rows,
         )  # fmt: skip
 
@@ -238,11 +261,11 @@ def certify(
     theory = global_verdict(objective, params, point.value, scale, tolerance)
     if theory is not None and theory.kind == "global minimum":
         return verdict("global minimum", theory.reason)
-    if slope > threshold:
-        return _not_critical(point, curvature, kinks, verdict)
+    if point.slope > threshold:
+        return _not_critical(point, kinks, verdict)
     if theory is not None:
-        way = np.asarray(ravel_pytree(theory.direction)[0])
-        drop, way = _fall(point, way, curvature.norm)
+        way = point.in_units(np.asarray(ravel_pytree(theory.direction)[0]))
+        drop, way = _fall(point, way / np.linalg.norm(way), curvature.norm)
         if drop > 0:
             return verdict("saddle", theory.reason, way, drop)
     cut = tolerance * curvature.norm
@@ -255,16 +278,31 @@ def certify(
     if curvature.eigenvalue > cut + curvature.residual:
         return verdict("local minimum", "the gradient vanishes and the Hessian is positive definite")
     if _piecewise_convex(objective, params):
-        return verdict(
-            "local minimum", "the gradient vanishes and the loss is convex between kinks", flat=("null directions",)
-        )
-    return _flat_point(point, params, curvature, cut, scale, dense_size, seed, tolerance, verdict)
+        reason = "the gradient vanishes and the loss is convex between kinks"
+        return verdict("local minimum", reason, flat=("null directions of a convex piece",))
+    symmetries = flat_symmetries(objective, params, scale)
+    return _flat_point(point, symmetries, curvature, cut, dense_size, seed, tolerance, verdict)
 
 
-def _not_critical(point: _Point, curvature: Curvature, kinks: Kinks, verdict: Any) -> Certificate:
+def _unscaled(
+    objective: Objective, params: Params, point: _Point, curvature: Curvature, dense_size: int, seed: int
+) -> Curvature:
+    """The smallest curvature in the parameters' own units, which is what a reader can compare."""
+    units = jax.tree.leaves(point.scaled.units)
+    if len(units) > 1:
+        return smallest_curvature(objective, params, dense_size=dense_size, seed=seed)
+    square = float(units[0]) ** 2
+    return replace(
+        curvature,
+        eigenvalue=curvature.eigenvalue / square,
+        residual=curvature.residual / square,
+        norm=curvature.norm / square,
+    )
+
+
+def _not_critical(point: _Point, kinks: Kinks, verdict: Any) -> Certificate:
     """Where the gradient is not zero the loss falls along it, unless the point is on a kink."""
-    slope = float(np.linalg.norm(point.gradient))
-    way = -point.gradient / slope
+    way = -point.gradient / point.slope
     drop = 0.0
     for relative in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
         drop = max(drop, point.value - point.value_at(point.flat + relative * point.size * way))
@@ -274,22 +312,21 @@ def _not_critical(point: _Point, curvature: Curvature, kinks: Kinks, verdict: An
 
 
 def _flat_point(
-    point: _Point, params: Params, curvature: Curvature, cut: float, scale: float,
-    dense_size: int, seed: int, tolerance: float, verdict: Any,
+    point: _Point, symmetries: list[Symmetry], curvature: Curvature, cut: float, dense_size: int, seed: int,
+    tolerance: float, verdict: Any,
 ) -> Certificate:  # fmt: skip
     """A critical point without negative curvature, some of whose directions are flat."""
-    symmetries = flat_symmetries(point.objective, params, scale)
     names = tuple(str(symmetry) for symmetry in symmetries)
-    tangents = span(symmetries, len(point.flat))
+    tangents = span([Symmetry(s.name, _columns(point, s.tangents)) for s in symmetries], len(point.flat))
     rest = curvature
     if tangents.shape[1] == len(point.flat):
         return verdict("local minimum", "the loss is constant nearby, by known symmetries", flat=names)
     if tangents.shape[1]:
-        rest = smallest_curvature(point.objective, params, lifted=tangents, dense_size=dense_size, seed=seed)
+        rest = smallest_curvature(point.scaled, point.params, lifted=tangents, dense_size=dense_size, seed=seed)
         if rest.eigenvalue < -cut:
             drop, way = _fall(point, rest.vector, curvature.norm)
             if drop > 0:
-                return verdict("saddle", "the Hessian has a negative eigenvalue", way, drop, names, rest)
+                return verdict("saddle", "the Hessian has a negative eigenvalue", way, drop, names)
     if curvature.norm > 0 and rest.eigenvalue > cut + rest.residual:
         reason = "the gradient vanishes and the Hessian is positive except along known symmetries"
         return verdict("local minimum", reason, flat=names)
@@ -303,7 +340,7 @@ def _flat_point(
     basis = rest.vectors[:, stiff] - tangents @ (tangents.T @ rest.vectors[:, stiff])
     inverse = (basis / rest.values[stiff]) @ basis.T
     norm = curvature.norm or abs(point.value) / point.size**2 or 1.0
-    kind, reason, escape = examine(point.objective, params, kernel, inverse, norm, point.size, tolerance)
+    kind, reason, escape = examine(point.scaled, point.params, kernel, inverse, norm, point.size, tolerance)
     if escape is None:
         return verdict(kind, reason, flat=names)
     length = float(np.linalg.norm(escape))
@@ -311,3 +348,8 @@ def _flat_point(
     if drop > 0:
         return verdict("saddle", reason, way, drop, names)
     return verdict("undecided", f"{reason}, but no decrease could be measured", flat=names)
+
+
+def _columns(point: _Point, tangents: np.ndarray) -> np.ndarray:
+    scaled = np.column_stack([point.in_units(tangent) for tangent in tangents.T])
+    return scaled / np.linalg.norm(scaled, axis=0)

@@ -11,6 +11,7 @@ from planted.methods._conv import ConvRestart, ConvResult, recover_conv
 from planted.methods._conv_dynamics import Trajectory, conv_descent, step_size_bound
 from planted.methods._hermite import hermite
 from planted.methods._landscape import landscape
+from planted.methods._quadratic import QuadraticRecovery, factorise, quadratic, recover_quadratic
 from planted.methods._recovery import Recovery, refine, verdict
 from planted.methods._squared import squared
 
@@ -18,6 +19,7 @@ METHODS: dict[str, Callable[..., Recovery]] = {
     "auto": auto,
     "landscape": landscape,
     "hermite": hermite,
+    "quadratic": quadratic,
     "squared": squared,
 }
 
@@ -25,13 +27,17 @@ __all__ = [
     "METHODS",
     "ConvRestart",
     "ConvResult",
+    "QuadraticRecovery",
     "Recovery",
     "Trajectory",
     "auto",
     "conv_descent",
+    "factorise",
     "hermite",
     "landscape",
+    "quadratic",
     "recover_conv",
+    "recover_quadratic",
     "refine",
     "squared",
     "step_size_bound",

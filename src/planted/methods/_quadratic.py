@@ -15,20 +15,21 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+import jax
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.linalg import LinearOperator, lsmr
 
+from planted.activations import Activation
+from planted.methods._recovery import EXACT, Recovery, finish, verdict
 from planted.names import unknown
 from planted.networks import Network
 from planted.objectives import QuadraticVerdict, Squared, quadratic_matrix, quadratic_verdict
-from planted.solvers import leave_saddles
+from planted.solvers import leave_saddles, silent
+from planted.solvers._result import Progress
 from planted.validation import as_rows
 
 SIGNS = ("auto", "mixed", "positive", "negative")
-EXACT = 1e-12
-"""Relative loss that rounding explains."""
-
 _RANK = 1e-7
 _BLOCK = 8192
 
@@ -223,10 +224,10 @@ def recover_quadratic(
     one_sign = signs != "mixed" and (np.all(network.output > 0) or np.all(network.output < 0))
     spare = np.full(d, network.output[0]) if one_sign else np.repeat([1.0, -1.0], d)
     wide = np.vstack([network.weights, np.zeros((len(spare), d))])
-    verdict = quadratic_verdict(inputs, targets, wide, np.concatenate([network.output, spare]))
-    status, reason, advice = _status(relative, unique, verdict, inputs.shape, signs)
+    exact = quadratic_verdict(inputs, targets, wide, np.concatenate([network.output, spare]))
+    status, reason, advice = _status(relative, unique, exact, inputs.shape, signs)
     return QuadraticRecovery(
-        network, M, status, reason, advice, loss, relative, verdict, unique, "quadratic", time.perf_counter() - began
+        network, M, status, reason, advice, loss, relative, exact, unique, "quadratic", time.perf_counter() - began
     )
 
 
@@ -244,3 +245,55 @@ def _status(
         kind = "" if signs in ("auto", "mixed") else f" with {signs} outputs"
         return "fitted", f"no quadratic network{kind} fits better; the rest is noise or another activation", ""
     return "failed", f"the fit is not optimal: {verdict.reason}", "allow more neurons, or both signs"
+
+
+def quadratic(
+    X: np.ndarray,
+    y: np.ndarray,
+    n_hidden: int,
+    activation: Activation,
+    *,
+    fit_bias: bool = False,
+    key: jax.Array,
+    progress: Progress = silent,
+) -> Recovery:
+    """The recipe for the estimators: fit M, factorise it into `n_hidden` neurons, refine where they are too few for it.
+
+    With `fit_bias` the inputs get a constant column: (w·x + b)² is the square of a linear function of (x, 1).
+
+    >>> from planted import activations, datasets
+    >>> data = datasets.make_planted(100, 4, 3, activation="quadratic", output="mixed", random_state=0)
+    >>> quadratic(data.X, data.y, 3, activations.get("quadratic"), key=jax.random.key(0)).status
+    'recovered'
+    """
+    if activation.name != "quadratic":
+        raise ValueError(f"method='quadratic' needs activation='quadratic', not {activation.name}")
+    began = time.perf_counter()
+    inputs = np.column_stack([X, np.ones(len(X))]) if fit_bias else X
+    fit = recover_quadratic(inputs, y)
+    progress(1, 2, f"relative loss {fit.relative_loss:.3g}")
+    rank = fit.network.n_hidden
+    joint = factorise(fit.matrix, n_hidden)
+    d = X.shape[1]
+    network = Network(joint.weights[:, :d], joint.output, activation, joint.weights[:, d] if fit_bias else None)
+    details = {"rank": rank, "unique": fit.unique, "matrix": fit.matrix, "verdict": fit.verdict.kind}
+    if n_hidden < rank:
+        # The best matrix needs more neurons than allowed (noise has full rank): fit the narrower network itself.
+        return finish(
+            X,
+            y,
+            network,
+            method="quadratic",
+            began=began,
+            fit_bias=fit_bias,
+            progress=progress,
+            descents={},
+            details=details,
+        )
+    loss = float(np.mean((network.predict(X) - y) ** 2) / 2)
+    status, reason, advice, relative = verdict(loss, y)
+    if status == "recovered" and not fit.unique:
+        status, reason, advice = fit.status, fit.reason, fit.advice
+    return Recovery(
+        network, status, reason, advice, loss, relative, "quadratic", time.perf_counter() - began, details=details
+    )

@@ -1,10 +1,11 @@
 """The papers' figures and numbers, run again."""
 
 from planted.names import unknown
-from planted.reproduce import _ge2017, _ge2017_outputs
+from planted.reproduce import _ge2017, _ge2017_outputs, _soltanolkotabi2017, _spurious
 from planted.reproduce._study import Claim, Entry, Study, claim
 
-ENTRIES: dict[str, Entry] = {entry.name: entry for module in (_ge2017, _ge2017_outputs) for entry in module.ENTRIES}
+_MODULES = (_ge2017, _ge2017_outputs, _soltanolkotabi2017, _spurious)
+ENTRIES: dict[str, Entry] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}
 
 
 def find(name: str) -> list[Entry]:

@@ -5,6 +5,7 @@ from planted.solvers._escape import Escape, leave_saddles, perturbed_descent
 from planted.solvers._first_order import FirstOrder, Perturbation, step_size_cuts, unit_rows
 from planted.solvers._lbfgs import lbfgs
 from planted.solvers._least_squares import least_squares
+from planted.solvers._newton import newton_polish
 from planted.solvers._result import Descent, History, silent
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "lbfgs",
     "least_squares",
     "leave_saddles",
+    "newton_polish",
     "perturbed_descent",
     "silent",
     "step_size_cuts",

@@ -1,0 +1,318 @@
+r"""Gradient descent on over-parameterised networks: Figures 2, 3 and 4 of Soltanolkotabi et al. (2017).
+
+Figures 2 and 3 ask how often gradient descent on both layers finds the global minimum: for each width k (or input size
+d), ten planted problems y = Σ φ(w*·x) of n = 100 rows, ten starts each, a problem counting as free of spurious minima
+if every start ends at zero loss. A logistic curve fitted to the fractions crosses 1/2 at the number reported.
+
+The paper leaves step size, iterations and the meaning of "global minimum" open. Here gradient descent takes a step of
+fixed size for `steps` iterations and Levenberg–Marquardt then settles what it was converging to: a loss below 1e-10 is
+global.
+
+Figure 4 fits random labels y ~ N(0, 1). As printed, x ↦ 1ᵀφ(Wx), it cannot reach zero: softplus and z² are positive,
+so every negative label leaves a residual. With both layers learned it can, and both are shown.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import minimize
+
+from planted import activations
+from planted.activations import Activation
+from planted.precision import float64
+from planted.seeding import key_from
+from planted.solvers import silent
+from planted.solvers._result import Progress
+
+PAPER = {"figure 2a": 11.40, "figure 2b": 10.70, "figure 3a": 5.5, "figure 3b": 25.40}
+"""Crossings that the paper reports: k, d (softplus, b = 10), k, d (quadratic)."""
+
+_ROWS = 100
+_GLOBAL = 1e-10
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One panel of Figures 2 and 3.
+
+    Attributes
+    ----------
+    name : str
+        "figure 2a" and so on.
+    varied : "k" or "d"
+    values : array (m,)
+        Of k or d.
+    fraction : array (m,)
+        Problems all of whose starts reached the global minimum.
+    starts_fraction : array (m,)
+        Single starts that did.
+    crossing : float
+        Where the fitted logistic curve is 1/2.
+    slope : float
+        Of the logistic curve's exponent.
+    paper : float
+        The crossing that the paper reports.
+    runs : int
+    seconds : float
+    """
+
+    name: str
+    varied: str
+    values: np.ndarray
+    fraction: np.ndarray
+    starts_fraction: np.ndarray
+    crossing: float
+    slope: float
+    paper: float
+    runs: int
+    seconds: float
+
+    @property
+    def difference(self) -> float:
+        """Relative difference of the crossing from the paper's."""
+        return self.crossing / self.paper - 1
+
+    def __str__(self) -> str:
+        pairs = ", ".join(f"{v}: {f:.2f}" for v, f in zip(self.values, self.fraction, strict=True))
+        return (
+            f"{self.name}: {self.varied} = {self.crossing:.2f}, paper {self.paper:.2f} ({self.difference:+.0%}), "
+            f"{self.runs} runs in {self.seconds:.0f} s; fraction by {self.varied}: {pairs}"
+        )
+
+
+def logistic_crossing(values: np.ndarray, fraction: np.ndarray, trials: int) -> tuple[float, float]:
+    """Where a logistic curve fitted by maximum likelihood to binomial fractions is 1/2, and its slope.
+
+    A weak penalty (1e-3 slope²) keeps the slope finite when the fractions jump from 0 to 1.
+
+    >>> crossing, slope = logistic_crossing(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.5, 0.9]), 10)
+    >>> round(crossing, 3), slope > 0
+    (2.0, True)
+    """
+    x, p = np.asarray(values, dtype=np.float64), np.asarray(fraction, dtype=np.float64)
+    centre = x.mean()
+
+    def loss(theta: np.ndarray) -> float:
+        z = theta[0] + theta[1] * (x - centre)
+        return float(trials * np.sum(np.logaddexp(0, z) - p * z) + 1e-3 * theta[1] ** 2)
+
+    offset, slope = minimize(loss, np.array([0.0, 1.0]), method="BFGS").x
+    return float(centre - offset / slope), float(slope)
+
+
+def _predict(params: Any, x: jax.Array, activation: Activation, neurons: Any = 1.0) -> jax.Array:
+    return (neurons * activation(x @ params["weights"].T)) @ params["output"]
+
+
+def _loss(params: Any, x: jax.Array, y: jax.Array, activation: Activation, neurons: Any) -> jax.Array:
+    residual = _predict(params, x, activation, neurons) - y
+    return 0.5 * jnp.mean(residual * residual)
+
+
+@partial(jax.jit, static_argnames=("activation", "steps", "every", "layers"))
+def gradient_descent(
+    params: Any, x: jax.Array, y: jax.Array, rate: Any, activation: Activation, steps: int, every: int, layers: str,
+    neurons: Any = 1.0,
+) -> tuple[Any, jax.Array]:  # fmt: skip
+    """Plain gradient descent on the squared loss; the end and the losses (steps // every,).
+
+    `layers` is "both" or "first" (outputs stay as they are); `neurons` (k,) masks neurons out.
+    """
+
+    def one(state: Any, _: None) -> tuple[Any, None]:
+        gradient = jax.grad(_loss)(state, x, y, activation, neurons)
+        if layers == "first":
+            gradient = gradient | {"output": jnp.zeros_like(state["output"])}
+        return jax.tree.map(lambda leaf, slope: leaf - rate * slope, state, gradient), None
+
+    def record(state: Any, _: None) -> tuple[Any, jax.Array]:
+        state = jax.lax.scan(one, state, None, every)[0]
+        return state, _loss(state, x, y, activation, neurons)
+
+    return jax.lax.scan(record, params, None, steps // every)
+
+
+def jacobian_gram(params: Any, x: jax.Array, activation: Activation, neurons: Any = 1.0) -> jax.Array:
+    """Gram matrix (n, n) of the gradients of the predictions in both layers, without forming the Jacobian.
+
+    By Lemma 5.4 it is (Σ_q v_q² φ'(w_q·xᵢ)φ'(w_q·xⱼ)) (xᵢ·xⱼ) + φ(Wxᵢ)·φ(Wxⱼ).
+
+    >>> params = {"weights": jnp.ones((1, 1)), "output": jnp.ones(1)}
+    >>> jacobian_gram(params, jnp.array([[2.0]]), activations.get("quadratic"))
+    Array([[80.]], dtype=float32)
+    """
+    z = x @ params["weights"].T
+    slopes, features = neurons * activation.derivative(z) * params["output"], neurons * activation(z)
+    return (slopes @ slopes.T) * (x @ x.T) + features @ features.T
+
+
+@partial(jax.jit, static_argnames=("activation", "steps"))
+def _settle(
+    params: Any, x: jax.Array, y: jax.Array, activation: Activation, steps: int, neurons: Any = 1.0
+) -> jax.Array:
+    """Loss after Levenberg–Marquardt: steps −Jᵀ(JJᵀ + damping)⁻¹r through the n × n Gram matrix."""
+    n = len(y)
+
+    def value_of(point: Any) -> jax.Array:
+        return 0.5 * jnp.mean((_predict(point, x, activation, neurons) - y) ** 2)
+
+    def one(state: tuple[Any, jax.Array, jax.Array], _: None) -> tuple[Any, None]:
+        point, damping, value = state
+        r, pull = jax.vjp(lambda p: _predict(p, x, activation, neurons) - y, point)
+        factor = jnp.linalg.cholesky(jacobian_gram(point, x, activation, neurons) + damping * jnp.eye(n))
+        (step,) = pull(jax.scipy.linalg.cho_solve((factor, True), r))
+        trial = jax.tree.map(jnp.subtract, point, step)
+        reached = value_of(trial)
+        better = reached < value
+        damping = jnp.clip(jnp.where(better, damping / 3, damping * 4), 1e-9, 1e8)
+        kept = jax.tree.map(lambda new, old: jnp.where(better, new, old), trial, point)
+        return (kept, damping, jnp.where(better, reached, value)), None
+
+    start = (params, jnp.asarray(1.0, y.dtype), value_of(params))
+    return jax.lax.scan(one, start, None, steps)[0][2]
+
+
+@partial(jax.jit, static_argnames=("activation", "shape", "problems", "starts", "steps", "polish"))
+def _ends(
+    key: jax.Array, rate: Any, d: Any, k: Any, activation: Activation, shape: tuple[int, int], problems: int,
+    starts: int, steps: int, polish: int,
+) -> jax.Array:  # fmt: skip
+    """Final losses (problems, starts) of planted problems with all-one outputs.
+
+    All sizes of a panel share one compiled program of shape (k, d): inputs beyond d are zero, and so are the first and
+    second derivatives of the loss in neurons beyond k, whose weights and outputs start at zero and stay there.
+    """
+    neurons, columns = jnp.arange(shape[0]) < k, jnp.arange(shape[1]) < d
+
+    def draw(key: jax.Array) -> jax.Array:
+        return jax.random.normal(key, shape, jnp.float64) / d**0.5 * neurons[:, None]
+
+    def problem(key: jax.Array) -> jax.Array:
+        teacher_key, input_key, start_key = jax.random.split(key, 3)
+        x = jax.random.normal(input_key, (_ROWS, shape[1]), jnp.float64) * columns
+        y = activation(x @ draw(teacher_key).T) @ neurons.astype(jnp.float64)
+
+        def start(key: jax.Array) -> jax.Array:
+            weight_key, sign_key = jax.random.split(key)
+            signs = jax.random.rademacher(sign_key, (shape[0],), jnp.float64) * neurons
+            params = {"weights": draw(weight_key), "output": signs}
+            end, _ = gradient_descent(params, x, y, rate, activation, steps, steps, "both", neurons)
+            finite = jax.tree.map(lambda new, old: jnp.where(jnp.isfinite(new), new, old), end, params)
+            return _settle(finite, x, y, activation, polish, neurons)
+
+        return jax.vmap(start)(jax.random.split(start_key, starts))
+
+    return jax.lax.map(problem, jax.random.split(key, problems))
+
+
+@float64
+def sweep(
+    name: str,
+    *,
+    problems: int = 10,
+    starts: int = 10,
+    steps: int = 5000,
+    polish: int = 200,
+    values: tuple[int, ...] | None = None,
+    random_state: Any = 0,
+    progress: Progress = silent,
+) -> Sweep:
+    """One panel of Figure 2 or 3: "figure 2a", "figure 2b", "figure 3a" or "figure 3b".
+
+    >>> panel = sweep("figure 3a", problems=2, starts=2, steps=200, polish=50, values=(3, 8))
+    >>> panel.fraction.shape, panel.runs
+    ((2,), 8)
+    """
+    plans: dict[str, tuple[Any, str, int, tuple[int, ...], float]] = {
+        "figure 2a": (activations.softplus(b=10.0), "k", 10, (6, 8, 9, 10, 11, 12, 13, 14, 16), 0.5),
+        "figure 2b": (activations.softplus(b=10.0), "d", 10, (6, 8, 9, 10, 11, 12, 13, 14, 16), 0.5),
+        "figure 3a": (activations.get("quadratic"), "k", 20, (2, 3, 4, 5, 6, 7, 8, 9, 10), 0.02),
+        "figure 3b": (activations.get("quadratic"), "d", 5, (12, 15, 18, 20, 22, 24, 26, 28, 32), 0.02),
+    }
+    if name not in plans:
+        raise ValueError(f"unknown panel {name!r}; known: {', '.join(plans)}")
+    activation, varied, fixed, chosen, rate = plans[name]
+    chosen = values or chosen
+    began = time.perf_counter()
+    key = key_from(random_state)
+    reached = []
+    shape = (max(chosen), fixed) if varied == "k" else (fixed, max(chosen))
+    for index, value in enumerate(chosen):
+        k, d = (value, fixed) if varied == "k" else (fixed, value)
+        ends = _ends(jax.random.fold_in(key, index), rate / k, d, k, activation, shape, problems, starts, steps, polish)
+        reached.append(np.asarray(ends) < _GLOBAL)
+        progress(index + 1, len(chosen), f"{name}: {varied} = {value}, {reached[-1].mean():.2f} of the starts")
+    fraction = np.array([np.all(hits, axis=1).mean() for hits in reached])
+    crossing, slope = logistic_crossing(np.array(chosen), fraction, problems)
+    return Sweep(
+        name, varied, np.array(chosen), fraction, np.array([hits.mean() for hits in reached]), crossing, slope,
+        PAPER[name], len(chosen) * problems * starts, time.perf_counter() - began,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RandomLabels:
+    """One curve of Figure 4: RMSE = √L against iterations on random labels.
+
+    Attributes
+    ----------
+    activation, layers : str
+        `layers` is "both", or "first" with all outputs one as the text says.
+    k, d, n : int
+    iterations, rmse : arrays (m,)
+    floor : float
+        Least RMSE possible when the prediction cannot be negative and `layers` is "first", else 0.
+    """
+
+    activation: str
+    layers: str
+    k: int
+    d: int
+    n: int
+    iterations: np.ndarray
+    rmse: np.ndarray
+    floor: float
+
+    def __str__(self) -> str:
+        size = f"k = {self.k} (kd = {self.k * self.d / self.n:.2f} n)"
+        return (
+            f"figure 4, {self.activation}, layers learned: {self.layers}, {size}: "
+            f"RMSE {self.rmse[-1]:.2e} after {self.iterations[-1]} steps, floor {self.floor:.2e}"
+        )
+
+
+@float64
+def random_labels(
+    activation: str, k: int, *, layers: str = "both", steps: int = 50_000, random_state: Any = 0
+) -> RandomLabels:
+    """Gradient descent on labels y ~ N(0, 1) that have nothing to do with x ~ N(0, I); n = 100.
+
+    >>> curve = random_labels("softplus", 5, steps=400)
+    >>> bool(curve.rmse[-1] < curve.rmse[0])
+    True
+    """
+    act, d, rate = (
+        (activations.softplus(b=10.0), 10, 0.5 / k)
+        if activation == "softplus"
+        else (activations.get("quadratic"), 20, 0.02 / k)
+    )
+    if layers == "first":
+        # With all outputs positive the start predicts far too much, and a long first step would silence every neuron.
+        rate = rate / 10
+    x_key, y_key, w_key, v_key = jax.random.split(key_from(random_state), 4)
+    x = jax.random.normal(x_key, (_ROWS, d), jnp.float64)
+    y = jax.random.normal(y_key, (_ROWS,), jnp.float64)
+    output = jax.random.rademacher(v_key, (k,), jnp.float64) if layers == "both" else jnp.ones(k)
+    params = {"weights": jax.random.normal(w_key, (k, d), jnp.float64) / d**0.5, "output": output}
+    every = max(steps // 200, 1)
+    losses = np.asarray(gradient_descent(params, x, y, rate, act, steps, every, layers)[1])
+    negative = np.minimum(np.asarray(y), 0.0)
+    floor = float(np.sqrt(np.mean(negative**2) / 2)) if layers == "first" else 0.0
+    return RandomLabels(activation, layers, k, d, _ROWS, every * np.arange(1, len(losses) + 1), np.sqrt(losses), floor)
