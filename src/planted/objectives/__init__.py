@@ -10,6 +10,7 @@ from planted.objectives._full_rank import (
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
 from planted.objectives._landscape import Landscape, PopulationLandscape
 from planted.objectives._pairs import PopulationPairs, appendix_d
+from planted.objectives._score_landscape import ScoreLandscape
 from planted.objectives._squared import PopulationSquared, Squared
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "PopulationPairs",
     "PopulationSquared",
     "RowObjective",
+    "ScoreLandscape",
     "Squared",
     "appendix_d",
     "read_off",

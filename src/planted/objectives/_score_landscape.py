@@ -1,0 +1,248 @@
+r"""The loss L, the landscape of G for inputs with any smooth density (Gao et al. 2018, eq. 19–21).
+
+    L(A) = s E[y Σ_{i≠j} S₄(x)(a_i,a_i,a_j,a_j)] − μ s E[y Σ_i S₄(x)(a_i,a_i,a_i,a_i)] + λ Σ_i (‖a_i‖² − 1)²
+
+By Stein's identity E[y S₄] = Σ_i κ*_i a*_i^{⊗4} with κ*_i = w*_i E[φ''''(a*_i·x)]; s is the common sign of the
+κ*_i, which the paper leaves out although it is −1 for ReLU on Gaussian inputs. For x ~ N(0, I),
+
+    L(A; μ, λ) = 2 G(A; 12μ, λ/2).
+
+For full-rank weights (appendix B.3) the norm is the one that T = ±E[y S₂] = Σ_i τ_i a*_i a*_iᵀ defines, with
+τ_i = |w*_i E[φ''(a*_i·x)]|: λ Σ_i (a_iᵀ T a_i − 1)² + δ/2 ‖A‖²; at a minimum the rows of (A†)ᵀ are ±√τ_i a*_i.
+
+Variance reduction. Any polynomial q of degree ≤ 3 has E[q(x) S₄(x)] = E[∇⁴q] = 0, so subtracting from y the
+quadratic that fits it best leaves the expectation and removes most of the variance. (The score functions S_1, S_2
+themselves would not do: unless x is Gaussian they are not orthogonal to S_4.)
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from planted.inputs import SingularScoreWarning
+from planted.objectives._base import Objective, Params
+from planted.objectives._full_rank import full_rank_constants, whitening
+from planted.objectives._landscape import SMALL, Constants
+from planted.objectives._score_pairs import pairs_for, query_points
+from planted.precision import float64, to_jax
+from planted.validation import as_rows
+
+_ROWS_PER_COEFFICIENT = 8
+_LEAST_RATIO = 0.05
+_BLOCK = 4096
+FORMS = ("orthogonal", "full-rank")
+
+
+def polynomial_residual(X: np.ndarray, y: np.ndarray, degree: int) -> np.ndarray:
+    """y (n,) less its least-squares polynomial of degree ≤ 2 in the columns of X (n, d).
+
+    The degree is lowered until there are eight rows a coefficient, as fitting more would take signal with it.
+    Normal equations of standardised columns, a block of rows at a time; a block of the design matrix has
+    1 + d + d(d+1)/2 columns, since those are its coefficients.
+
+    >>> X = np.random.default_rng(0).normal(size=(100, 1))
+    >>> bool(np.abs(polynomial_residual(X, 1 + X[:, 0] ** 2, 2)).max() < 1e-9)
+    True
+    """
+    n, d = X.shape
+    sizes = (1, 1 + d, 1 + d + d * (d + 1) // 2)
+    while degree and n < _ROWS_PER_COEFFICIENT * sizes[degree]:
+        degree -= 1
+    spread = X.std(axis=0)
+    z = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    upper = np.triu_indices(d)
+
+    def design(start: int) -> np.ndarray:
+        rows = z[start : start + _BLOCK]
+        parts = [np.ones((len(rows), 1)), rows, rows[:, upper[0]] * rows[:, upper[1]]]
+        return np.concatenate(parts[: degree + 1], axis=1)
+
+    gram, cross = np.zeros((sizes[degree],) * 2), np.zeros(sizes[degree])
+    for start in range(0, n, _BLOCK):
+        block = design(start)
+        gram += block.T @ block
+        cross += block.T @ y[start : start + _BLOCK]
+    coefficients = np.linalg.lstsq(gram, cross, rcond=None)[0]
+    return np.concatenate([y[start : start + _BLOCK] - design(start) @ coefficients for start in range(0, n, _BLOCK)])
+
+
+def score_constants(kappa: np.ndarray, mu: float | None, lam: float | None) -> Constants:
+    """μ = c κ_min/κ_max and λ = 4 κ_max unless given: those of G (Theorem 5.1 of Ge et al. 2017) in units of L.
+
+    >>> score_constants(np.array([2.0, 1.0]), None, None).lam
+    8.0
+    """
+    for name, value in (("mu", mu), ("lam", lam)):
+        if value is not None and not (np.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} must be a non-negative number, not {value!r}")
+    largest, smallest = float(kappa.max()), float(max(kappa.min(), _LEAST_RATIO * kappa.max()))
+    if largest <= 0:
+        raise ValueError("the fourth score moment of y is zero, so no fourth-order loss can see the weights")
+    return Constants(
+        mu=SMALL * smallest / largest if mu is None else float(mu),
+        lam=4 * largest if lam is None else float(lam),
+        largest_output=largest,
+        smallest_output=float(kappa.min()),
+    )
+
+
+class ScoreLandscape(Objective):
+    """The empirical loss L over weights A (k, d), for inputs with a known or estimated density.
+
+    Parameters
+    ----------
+    X : array (n, d)
+    y : array (n,)
+    inputs : density of planted.inputs, or a fitted LocalLikelihood
+        The law of the rows of X. Gaussian, mixture and product densities cost O(rows × neurons × inputs) a
+        gradient; for others the tensor E[y S₄] is averaged once. A LocalLikelihood that was fitted to X itself
+        leaves each row out of its own fit.
+    mu, lam : float, optional
+        μ and λ, by default from estimates of the κ*_i.
+    form : "orthogonal" or "full-rank"
+        Which norm the regulariser uses: ‖a‖, for teachers with orthonormal rows, or that of T.
+    delta : float or None
+        Weight of the ℓ2 term of the full-rank form, needed where there are fewer neurons than inputs; None
+        takes the value of Theorem A.5 of Ge et al. (2017).
+    n_hidden : int, optional
+        Number of teacher neurons k ≤ d, d if omitted.
+    variance_reduction : bool
+        Subtract the best quadratic from y first.
+
+    Attributes
+    ----------
+    constants : Constants
+        μ, λ, δ; `largest_output` and `smallest_output` are those of s·κ.
+    kappa : array (k,)
+        Estimates of s κ*_i (orthogonal form) or s κ*_i/τ_i² (full-rank form), largest first. Where they do not
+        share a sign the assumption behind L fails, and `signs_agree` is False.
+
+    Examples
+    --------
+    >>> from planted.datasets import make_planted
+    >>> from planted.inputs import Logistic
+    >>> data = make_planted(20_000, 3, 3, inputs=Logistic(3), random_state=0)
+    >>> L = ScoreLandscape(data.X, data.y, Logistic(3))
+    >>> bool(L.value(data.teacher.weights) < L.value(np.ones((3, 3)) / 3**0.5))
+    True
+    """
+
+    _arrays = ("pairs", "T", "sign", "lam", "delta")
+
+    pairs: Any
+    T: jax.Array
+    sign: jax.Array
+    lam: jax.Array
+    delta: jax.Array
+
+    @float64
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        inputs: Any,
+        mu: float | None = None,
+        lam: float | None = None,
+        *,
+        form: str = "orthogonal",
+        delta: float | None = 0.0,
+        n_hidden: int | None = None,
+        variance_reduction: bool = True,
+    ) -> None:
+        rows, targets = as_rows(X, y)
+        self._check(rows, inputs, form)
+        k = min(n_hidden or rows.shape[1], rows.shape[1])
+        reduced = polynomial_residual(rows, targets, 2) if variance_reduction else targets
+        self.pairs = pairs_for(rows, reduced, inputs)
+        if form == "orthogonal":
+            self.T, basis = jnp.eye(rows.shape[1]), np.eye(rows.shape[1])
+        else:
+            second_targets = polynomial_residual(rows, targets, 1) if variance_reduction else targets
+            self.T = to_jax(_positive(inputs.mean_score(query_points(rows, inputs), second_targets, 2), k))
+            basis = whitening(np.asarray(self.T), k)
+        spectrum = self._spectrum(basis)
+        sign = np.sign(spectrum[np.argmax(np.abs(spectrum))])
+        self.kappa = np.sort(sign * spectrum)[::-1][:k]
+        self.signs_agree = bool(self.kappa[-1] > 0)
+        self.constants = score_constants(self.kappa, mu, lam)
+        if form == "full-rank":
+            self.constants = self._with_delta(self.constants, delta, k)
+        self.sign = to_jax(sign)
+        self.lam, self.delta = to_jax(self.constants.lam), to_jax(self.constants.delta)
+        self.pairs.mu = to_jax(self.constants.mu)
+
+    @staticmethod
+    def _check(rows: np.ndarray, inputs: Any, form: str) -> None:
+        if form not in FORMS:
+            raise ValueError(f"form must be 'orthogonal' or 'full-rank', not {form!r}")
+        if not hasattr(inputs, "mean_score"):
+            raise TypeError(f"inputs must be a density of planted.inputs, not {type(inputs).__name__}")
+        if inputs.n_features != rows.shape[1]:
+            raise ValueError(f"X has {rows.shape[1]} columns, but the density has {inputs.n_features} inputs")
+        if not getattr(inputs, "smooth", True):
+            warnings.warn(
+                f"{type(inputs).__name__} inputs have no fourth score function: L then measures the coordinate axes, "
+                "not the teacher; HyperbolicSecant has a similar shape and a smooth density",
+                SingularScoreWarning,
+                stacklevel=4,
+            )
+
+    def _spectrum(self, basis: np.ndarray) -> np.ndarray:
+        """Eigenvalues of Wᵀ 𝒮(WWᵀ) W for W = `basis` (d, k): the κ*_i when the whitened rows are orthonormal."""
+        matrix = self.pairs.gradient(basis.T) @ basis / 4
+        return np.linalg.eigvalsh((matrix + matrix.T) / 2)
+
+    def _with_delta(self, chosen: Constants, delta: float | None, k: int) -> Constants:
+        """δ of F for outputs 1/(s κ*_i/τ_i²), in units of L = 2F."""
+        if delta is None:
+            largest = chosen.largest_output
+            smallest = max(chosen.smallest_output, _LEAST_RATIO * largest)
+            base = full_rank_constants(
+                24**-0.5, 1 / smallest, 1 / largest, 12 * chosen.mu, chosen.lam / 2, None, np.asarray(self.T), k
+            )
+            delta = 2 * base.delta
+        if not (np.isfinite(delta) and delta >= 0):
+            raise ValueError(f"delta must be a non-negative number, not {delta!r}")
+        return Constants(chosen.mu, chosen.lam, chosen.largest_output, chosen.smallest_output, float(delta))
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """Number of inputs d."""
+        return self.T.shape[0]
+
+    def penalty(self, params: Params) -> jax.Array:
+        """λ Σ_i (a_iᵀTa_i − 1)² + δ/2 ‖A‖², with T = I in the orthogonal form."""
+        excess = jnp.sum((params @ self.T) * params, axis=1) - 1
+        return self.lam * jnp.sum(excess * excess) + self.delta / 2 * jnp.sum(params * params)
+
+    def traced_value(self, params: Params) -> jax.Array:
+        """L at weights (k, d)."""
+        return self.sign * self.pairs.traced_value(params) + self.penalty(params)
+
+    def traced_value_and_gradient(self, params: Params) -> tuple[jax.Array, Params]:
+        """Value and gradient, the rows' part block by block."""
+        value, gradient = self.pairs.traced_value_and_gradient(params)
+        rest, slope = jax.value_and_grad(self.penalty)(params)
+        return self.sign * value + rest, self.sign * gradient + slope
+
+    def traced_hvp(self, params: Params, direction: Params) -> Params:
+        """Hessian-vector product, the rows' part block by block."""
+        rest = jax.jvp(jax.grad(self.penalty), (params,), (direction,))[1]
+        return self.sign * self.pairs.traced_hvp(params, direction) + rest
+
+
+def _positive(moment: np.ndarray, k: int) -> np.ndarray:
+    """±E[y S₂] with the sign that makes its dominant part positive.
+
+    >>> _positive(np.diag([-2.0, 0.1]), 1)
+    array([[ 2. , -0. ],
+           [-0. , -0.1]])
+    """
+    spectrum = np.linalg.eigvalsh((moment + moment.T) / 2)
+    return moment * np.sign(np.sum(spectrum[np.argsort(-np.abs(spectrum))][:k]))
