@@ -113,7 +113,7 @@ def make_planted(
     bias : bool or array (k,)
         True draws biases from N(0, 1/4).
     inputs : "gaussian", "mixture", "laplace" or an object with `sample(n_samples, random_state)`
-        Law of x. "mixture" is ½N(m, I) + ½N(−m, I) with m = (1, …, 1)/√d; "laplace" has independent entries
+        Law of x. "mixture" is ½N(m, I) + ½N(−m, I) with m = (1, …, 1); "laplace" has independent entries
         with density ½exp(−|x|).
     noise : float
         Standard deviation of Gaussian noise (regression only).

@@ -171,7 +171,8 @@ def derivative_tensors(theta: np.ndarray, d: int, degree: int, h: float) -> list
         value = column * prod(factorial(a) for a in alpha) / h**order
         for index in product(range(d), repeat=order):
             if all(index.count(j) == a for j, a in enumerate(alpha)):
-                tensors[order - 1][(slice(None), *map(int, index))] = value
+                at: tuple[Any, ...] = (slice(None), *index)
+                tensors[order - 1][at] = value
     return tensors
 
 

@@ -65,17 +65,17 @@ class GaussianMixture(Density):
         self._factors = np.stack([component._factor for component in components])
 
     @classmethod
-    def symmetric(cls, n_features: int, length: float = 1.0) -> Self:
-        """½ N(m, I) + ½ N(−m, I) with m along (1, …, 1) and ‖m‖ = length.
+    def symmetric(cls, n_features: int, length: float | None = None) -> Self:
+        """½ N(m, I) + ½ N(−m, I) with m along (1, …, 1) and ‖m‖ = length, √d if omitted (m = (1, …, 1)).
 
         For a unit vector a the density of a·x is ½ N(μ, 1) + ½ N(−μ, 1) with μ = a·m, so a ReLU neuron has
-        E[φ''''(a·x)] = (μ² − 1) exp(−μ²/2)/√(2π): negative for all of them if length < 1. The length √d of
-        section 2.5 of Gao et al. (2018) makes it vanish for a = e_1, …, e_d.
+        E[φ⁗(a·x)] = (μ² − 1) exp(−μ²/2)/√(2π). The length √d of Gao et al. (2018) makes it vanish for each
+        a = e_j, and gives it both signs in any other orthonormal basis; lengths below 1 make it negative always.
 
-        >>> GaussianMixture.symmetric(4).means[0]
+        >>> GaussianMixture.symmetric(4, length=1.0).means[0]
         array([0.5, 0.5, 0.5, 0.5])
         """
-        mean = np.full(n_features, length / n_features**0.5)
+        mean = np.full(n_features, 1.0 if length is None else length / n_features**0.5)
         return cls([0.5, 0.5], [mean, -mean])
 
     @property

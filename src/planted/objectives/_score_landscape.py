@@ -10,6 +10,10 @@ By Stein's identity E[y S₄] = Σ_i κ*_i a*_i^{⊗4} with κ*_i = w*_i E[φ'''
 For full-rank weights (appendix B.3) the norm is the one that T = ±E[y S₂] = Σ_i τ_i a*_i a*_iᵀ defines, with
 τ_i = |w*_i E[φ''(a*_i·x)]|: λ Σ_i (a_iᵀ T a_i − 1)² + δ/2 ‖A‖²; at a minimum the rows of (A†)ᵀ are ±√τ_i a*_i.
 
+Where the κ*_i have both signs (a ReLU neuron on a mixture has κ* > 0 far from the middle and κ* < 0 near it) L has
+no good landscape. For orthonormal rows the unfolding of E[y S₄] to a d² × d² matrix has eigenvalues κ*_i, and its
+absolute value has the weights |κ*_i| instead; L over it is the "mixed-sign" form.
+
 Variance reduction. Any polynomial q of degree ≤ 3 has E[q(x) S₄(x)] = E[∇⁴q] = 0, so subtracting from y the
 quadratic that fits it best leaves the expectation and removes most of the variance. (The score functions S_1, S_2
 themselves would not do: unless x is Gaussian they are not orthogonal to S_4.)
@@ -26,17 +30,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from planted.inputs import SingularScoreWarning
+from planted.names import unknown
 from planted.objectives._base import Objective, Params
 from planted.objectives._full_rank import full_rank_constants, whitening
 from planted.objectives._landscape import SMALL, Constants
-from planted.objectives._score_pairs import pairs_for, query_points
+from planted.objectives._score_pairs import TensorPairs, pairs_for, query_points
 from planted.precision import float64, to_jax
 from planted.validation import as_rows
 
 _ROWS_PER_COEFFICIENT = 8
 _LEAST_RATIO = 0.05
 _BLOCK = 4096
-FORMS = ("orthogonal", "full-rank")
+FORMS = ("auto", "orthogonal", "mixed-sign", "full-rank")
+# An eigenvalue of the other sign counts when it is this many standard errors below zero.
+_SIGNIFICANT = 4.0
 
 
 def polynomial_residual(X: np.ndarray, y: np.ndarray, degree: int) -> np.ndarray:
@@ -105,8 +112,10 @@ class ScoreLandscape(Objective):
         leaves each row out of its own fit.
     mu, lam : float, optional
         μ and λ, by default from estimates of the κ*_i.
-    form : "orthogonal" or "full-rank"
-        Which norm the regulariser uses: ‖a‖, for teachers with orthonormal rows, or that of T.
+    form : "auto", "orthogonal", "mixed-sign" or "full-rank"
+        "full-rank" regularises with the norm of T; the others with ‖a‖, for teachers with orthonormal rows.
+        "auto" is "orthogonal" unless an estimated κ*_i of the other sign is four standard errors from zero,
+        then "mixed-sign" (at most 40 inputs).
     delta : float or None
         Weight of the ℓ2 term of the full-rank form, needed where there are fewer neurons than inputs; None
         takes the value of Theorem A.5 of Ge et al. (2017).
@@ -118,10 +127,14 @@ class ScoreLandscape(Objective):
     Attributes
     ----------
     constants : Constants
-        μ, λ, δ; `largest_output` and `smallest_output` are those of s·κ.
+        μ, λ, δ; `largest_output` and `smallest_output` are those of s·κ (of |κ| in the mixed-sign form).
+    form : str
+        The form that is used.
     kappa : array (k,)
-        Estimates of s κ*_i (orthogonal form) or s κ*_i/τ_i² (full-rank form), largest first. Where they do not
-        share a sign the assumption behind L fails, and `signs_agree` is False.
+        Estimates of s κ*_i (of s κ*_i/τ_i² in the full-rank form), largest first.
+    signs_agree : bool
+        Whether no κ*_i has significantly the other sign, as Assumption 2(a) asks; only the mixed-sign form
+        recovers where it is False.
 
     Examples
     --------
@@ -150,7 +163,7 @@ class ScoreLandscape(Objective):
         mu: float | None = None,
         lam: float | None = None,
         *,
-        form: str = "orthogonal",
+        form: str = "auto",
         delta: float | None = 0.0,
         n_hidden: int | None = None,
         variance_reduction: bool = True,
@@ -160,17 +173,27 @@ class ScoreLandscape(Objective):
         k = min(n_hidden or rows.shape[1], rows.shape[1])
         reduced = polynomial_residual(rows, targets, 2) if variance_reduction else targets
         self.pairs = pairs_for(rows, reduced, inputs)
-        if form == "orthogonal":
-            self.T, basis = jnp.eye(rows.shape[1]), np.eye(rows.shape[1])
-        else:
+        if form == "full-rank":
             second_targets = polynomial_residual(rows, targets, 1) if variance_reduction else targets
             self.T = to_jax(_positive(inputs.mean_score(query_points(rows, inputs), second_targets, 2), k))
             basis = whitening(np.asarray(self.T), k)
-        spectrum = self._spectrum(basis)
+        else:
+            self.T, basis = jnp.eye(rows.shape[1]), np.eye(rows.shape[1])
+        spectrum, directions = self._spectrum(basis)
         sign = np.sign(spectrum[np.argmax(np.abs(spectrum))])
-        self.kappa = np.sort(sign * spectrum)[::-1][:k]
-        self.signs_agree = bool(self.kappa[-1] > 0)
-        self.constants = score_constants(self.kappa, mu, lam)
+        order = np.argsort(-sign * spectrum)
+        least = order[-1]
+        self.signs_agree = bool(sign * spectrum[least] >= 0) or not self._significant(
+            rows, reduced, inputs, basis, directions[:, least], abs(spectrum[least])
+        )
+        self.form = form if form != "auto" else "orthogonal" if self.signs_agree else "mixed-sign"
+        if self.form == "mixed-sign":
+            self.pairs = TensorPairs.absolute(rows, reduced, inputs, k)
+            self.kappa = sign * spectrum[np.argsort(-np.abs(spectrum))[:k]]
+            sign, weights = 1.0, np.abs(self.kappa)
+        else:
+            self.kappa = weights = sign * spectrum[order][:k]
+        self.constants = score_constants(weights, mu, lam)
         if form == "full-rank":
             self.constants = self._with_delta(self.constants, delta, k)
         self.sign = to_jax(sign)
@@ -180,7 +203,7 @@ class ScoreLandscape(Objective):
     @staticmethod
     def _check(rows: np.ndarray, inputs: Any, form: str) -> None:
         if form not in FORMS:
-            raise ValueError(f"form must be 'orthogonal' or 'full-rank', not {form!r}")
+            raise ValueError(unknown("form", form, FORMS))
         if not hasattr(inputs, "mean_score"):
             raise TypeError(f"inputs must be a density of planted.inputs, not {type(inputs).__name__}")
         if inputs.n_features != rows.shape[1]:
@@ -193,10 +216,23 @@ class ScoreLandscape(Objective):
                 stacklevel=4,
             )
 
-    def _spectrum(self, basis: np.ndarray) -> np.ndarray:
-        """Eigenvalues of Wᵀ 𝒮(WWᵀ) W for W = `basis` (d, k): the κ*_i when the whitened rows are orthonormal."""
+    def _spectrum(self, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues and eigenvectors of Wᵀ 𝒮(WWᵀ) W for W = `basis` (d, k).
+
+        They are the κ*_i and the whitened rows of the teacher when these are orthonormal.
+        """
         matrix = self.pairs.gradient(basis.T) @ basis / 4
-        return np.linalg.eigvalsh((matrix + matrix.T) / 2)
+        return np.linalg.eigh((matrix + matrix.T) / 2)
+
+    @staticmethod
+    def _significant(
+        X: np.ndarray, y: np.ndarray, inputs: Any, basis: np.ndarray, direction: np.ndarray, eigenvalue: float
+    ) -> bool:
+        """Whether the average of y Σ_j S₄(Wv, Wv, w_j, w_j) is many standard errors from zero."""
+        points, u = query_points(X, inputs), basis @ direction
+        rows = y * sum(inputs.contract(points, u, w) for w in basis.T)
+        rows = rows[np.isfinite(rows)]
+        return eigenvalue > _SIGNIFICANT * np.std(rows) / len(rows) ** 0.5
 
     def _with_delta(self, chosen: Constants, delta: float | None, k: int) -> Constants:
         """δ of F for outputs 1/(s κ*_i/τ_i²), in units of L = 2F."""

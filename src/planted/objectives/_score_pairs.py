@@ -169,6 +169,19 @@ class TensorPairs(Objective):
         tensor = inputs.mean_score(query_points(X, inputs), y, 4)
         return cls._build(tensor=to_jax(tensor), mu=jnp.asarray(-1.0))
 
+    @classmethod
+    def absolute(cls, X: np.ndarray, y: np.ndarray, inputs: Any, k: int) -> TensorPairs:
+        """The same for |M|, the unfolding M (d², d²) of the tensor with its k largest eigenvalues made positive.
+
+        For orthonormal a*_i the eigenvalues are κ*_i with eigenvectors a*_i ⊗ a*_i, so that
+        |M| = Σ_i |κ*_i| (a*_i a*_iᵀ) ⊗ (a*_i a*_iᵀ) whatever the signs.
+        """
+        single, d = cls.of(X, y, inputs), X.shape[1]
+        values, vectors = np.linalg.eigh(np.asarray(single.tensor).reshape(d * d, d * d))
+        kept = np.argsort(-np.abs(values))[:k]
+        matrix = (vectors[:, kept] * np.abs(values[kept])) @ vectors[:, kept].T
+        return cls._build(tensor=to_jax(matrix.reshape(d, d, d, d)), mu=single.mu)
+
     @property
     def n_features(self) -> int:  # type: ignore[override]
         """Number of inputs d."""
