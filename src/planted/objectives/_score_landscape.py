@@ -10,6 +10,10 @@ By Stein's identity E[y S₄] = Σ_i κ*_i a*_i^{⊗4} with κ*_i = w*_i E[φ'''
 For full-rank weights (appendix B.3) the norm is the one that T = ±E[y S₂] = Σ_i τ_i a*_i a*_iᵀ defines, with
 τ_i = |w*_i E[φ''(a*_i·x)]|: λ Σ_i (a_iᵀ T a_i − 1)² + δ/2 ‖A‖²; at a minimum the rows of (A†)ᵀ are ±√τ_i a*_i.
 
+With fewer neurons than inputs L is nearly flat, up to sampling error, on what is orthogonal to the teacher. The span
+of the a*_i is that of E[y S₂], so with its projector P the rows' part is evaluated at A P, the norm is taken there,
+and λ‖A(I − P)‖² keeps A inside.
+
 Where the κ*_i have both signs (a ReLU neuron on a mixture has κ* > 0 far from the middle and κ* < 0 near it) L has
 no good landscape. For orthonormal rows the unfolding of E[y S₄] to a d² × d² matrix has eigenvalues κ*_i, and its
 absolute value has the weights |κ*_i| instead; L over it is the "mixed-sign" form.
@@ -120,7 +124,8 @@ class ScoreLandscape(Objective):
         Weight of the ℓ2 term of the full-rank form, needed where there are fewer neurons than inputs; None
         takes the value of Theorem A.5 of Ge et al. (2017).
     n_hidden : int, optional
-        Number of teacher neurons k ≤ d, d if omitted.
+        Number of teacher neurons k ≤ d, d if omitted. For k < d their span is estimated from E[y S₂], which
+        needs E[φ''(a*_i·x)] ≠ 0.
     variance_reduction : bool
         Subtract the best quadratic from y first.
 
@@ -146,10 +151,11 @@ class ScoreLandscape(Objective):
     True
     """
 
-    _arrays = ("pairs", "T", "sign", "lam", "delta")
+    _arrays = ("pairs", "T", "projector", "sign", "lam", "delta")
 
     pairs: Any
     T: jax.Array
+    projector: jax.Array
     sign: jax.Array
     lam: jax.Array
     delta: jax.Array
@@ -173,12 +179,15 @@ class ScoreLandscape(Objective):
         k = min(n_hidden or rows.shape[1], rows.shape[1])
         reduced = polynomial_residual(rows, targets, 2) if variance_reduction else targets
         self.pairs = pairs_for(rows, reduced, inputs)
-        if form == "full-rank":
+        basis, T = np.eye(rows.shape[1]), np.eye(rows.shape[1])
+        if form == "full-rank" or k < rows.shape[1]:
             second_targets = polynomial_residual(rows, targets, 1) if variance_reduction else targets
-            self.T = to_jax(_positive(inputs.mean_score(query_points(rows, inputs), second_targets, 2), k))
-            basis = whitening(np.asarray(self.T), k)
+            T, basis = _teacher_span(inputs.mean_score(query_points(rows, inputs), second_targets, 2), k)
+        if form == "full-rank":
+            basis = whitening(T, k)
         else:
-            self.T, basis = jnp.eye(rows.shape[1]), np.eye(rows.shape[1])
+            T = basis @ basis.T
+        self.T, self.projector = to_jax(T), to_jax(basis @ np.linalg.pinv(basis))
         spectrum, directions = self._spectrum(basis)
         sign = np.sign(spectrum[np.argmax(np.abs(spectrum))])
         order = np.argsort(-sign * spectrum)
@@ -253,32 +262,39 @@ class ScoreLandscape(Objective):
         return self.T.shape[0]
 
     def penalty(self, params: Params) -> jax.Array:
-        """λ Σ_i (a_iᵀTa_i − 1)² + δ/2 ‖A‖², with T = I in the orthogonal form."""
+        """λ Σ_i (a_iᵀTa_i − 1)² + λ‖A(I − P)‖² + δ/2 ‖A‖², with T = P = I where k = d and rows are orthonormal."""
         excess = jnp.sum((params @ self.T) * params, axis=1) - 1
-        return self.lam * jnp.sum(excess * excess) + self.delta / 2 * jnp.sum(params * params)
+        outside = params - params @ self.projector
+        return self.lam * (jnp.sum(excess * excess) + jnp.sum(outside * outside)) + self.delta / 2 * jnp.sum(
+            params * params
+        )
 
     def traced_value(self, params: Params) -> jax.Array:
         """L at weights (k, d)."""
-        return self.sign * self.pairs.traced_value(params) + self.penalty(params)
+        return self.sign * self.pairs.traced_value(params @ self.projector) + self.penalty(params)
 
     def traced_value_and_gradient(self, params: Params) -> tuple[jax.Array, Params]:
         """Value and gradient, the rows' part block by block."""
-        value, gradient = self.pairs.traced_value_and_gradient(params)
+        value, gradient = self.pairs.traced_value_and_gradient(params @ self.projector)
         rest, slope = jax.value_and_grad(self.penalty)(params)
-        return self.sign * value + rest, self.sign * gradient + slope
+        return self.sign * value + rest, self.sign * gradient @ self.projector + slope
 
     def traced_hvp(self, params: Params, direction: Params) -> Params:
         """Hessian-vector product, the rows' part block by block."""
         rest = jax.jvp(jax.grad(self.penalty), (params,), (direction,))[1]
-        return self.sign * self.pairs.traced_hvp(params, direction) + rest
+        product = self.pairs.traced_hvp(params @ self.projector, direction @ self.projector)
+        return self.sign * product @ self.projector + rest
 
 
-def _positive(moment: np.ndarray, k: int) -> np.ndarray:
-    """±E[y S₂] with the sign that makes its dominant part positive.
+def _teacher_span(moment: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """±E[y S₂] cut to its k dominant eigenvectors, positive where they agree in sign, and these (d, k).
 
-    >>> _positive(np.diag([-2.0, 0.1]), 1)
-    array([[ 2. , -0. ],
-           [-0. , -0.1]])
+    >>> T, basis = _teacher_span(np.diag([-2.0, 0.1]), 1)
+    >>> T + 0.0
+    array([[2., 0.],
+           [0., 0.]])
     """
-    spectrum = np.linalg.eigvalsh((moment + moment.T) / 2)
-    return moment * np.sign(np.sum(spectrum[np.argsort(-np.abs(spectrum))][:k]))
+    values, vectors = np.linalg.eigh((moment + moment.T) / 2)
+    kept = np.argsort(-np.abs(values))[:k]
+    values, vectors = values[kept], vectors[:, kept]
+    return (vectors * (np.sign(values.sum()) * values)) @ vectors.T, vectors

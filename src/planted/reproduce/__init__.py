@@ -1,0 +1,1 @@
+"""One module per paper: every figure and number it reports."""
