@@ -75,7 +75,7 @@ def choose_bandwidth(
 def hyvarinen(points: np.ndarray, queries: np.ndarray, h: float, degree: int, min_neighbours: float) -> float:
     """Average of ½‖a₁‖² + div a₁ over held-out queries (q, d), fitted on points (n, d).
 
-    A bandwidth that leaves more than one in twenty queries without enough neighbours scores infinity; the
+    A bandwidth that leaves more than one in twenty queries without a usable fit scores infinity; the
     others are left out of the average.
 
     >>> rng = np.random.default_rng(0)
@@ -102,7 +102,8 @@ def _hyvarinen_rows(points: jax.Array, queries: jax.Array, h: jax.Array, degree:
             covariance = (offset * weight[:, None]).T @ offset - jnp.outer(mean, mean)
             return jnp.linalg.solve(covariance, mean), 1 / jnp.sum(weight**2)
         _, total, squares, sums = _moments(points[None], n, query, jnp.asarray(-1), h, degree, False)
-        return _linear_part(sums / total, d, degree) / h, total**2 / squares
+        slope, solved = _linear_part(sums / total, d, degree)
+        return slope / h, jnp.where(solved, total**2 / squares, 0.0)
 
     def one(query: jax.Array) -> tuple[jax.Array, jax.Array]:
         slope, neighbours = gradient(query)
@@ -112,8 +113,11 @@ def _hyvarinen_rows(points: jax.Array, queries: jax.Array, h: jax.Array, degree:
     return lax.map(one, queries)
 
 
-def _linear_part(target: jax.Array, d: int, degree: int) -> jax.Array:
-    """Linear coefficients (d,) of the fitted polynomial; differentiable, as θ moves by H⁻¹ times the moments."""
-    theta = lax.stop_gradient(_solve(lax.stop_gradient(target), d, degree)[0])
+def _linear_part(target: jax.Array, d: int, degree: int) -> tuple[jax.Array, jax.Array]:
+    """Linear coefficients (d,) of the fitted polynomial, and whether it was found.
+
+    They can be differentiated: θ moves by H⁻¹ times the change of the moments.
+    """
+    theta, _, solved = lax.stop_gradient(_solve(lax.stop_gradient(target), d, degree))
     hessian = lax.stop_gradient(moment_covariance(theta, d, degree))
-    return (theta + jnp.linalg.solve(hessian, target - lax.stop_gradient(target)))[:d]
+    return (theta + jnp.linalg.solve(hessian, target - lax.stop_gradient(target)))[:d], solved
