@@ -172,9 +172,9 @@ def figure_3(
     """Figure 3: error curves of the squared loss, G and L on Laplace inputs, k = d, ReLU, μ = 30.
 
     Section 4.1 has A* = I; `rotated` draws a random rotation instead. `inputs` is the density (Laplace if
-    omitted, with the printed S₄ = sgn(x)^{⊗4}). `sign` is s in L, which the paper leaves out; λ, which it does not
-    state, is 3μd/4·(3/2), large enough to bound L below. Rates: 5·10⁻³ for the squared loss, 5·10⁻⁵·50/d
-    for L and a tenth of it for G, which diverges at the printed one.
+    omitted, with the printed S₄ = sgn(x)^{⊗4}). `sign` is s in L, which the paper leaves out. λ, which it does not
+    state, must bound the losses below: 9μd/8 for L, 12d² for G, whose quartic part grows when
+    all rows align. Rates: 5·10⁻³ for the squared loss, 5·10⁻⁵·50/d for L, 0.01/d² for G.
 
     >>> sorted(figure_3(d=3, n_samples=500, steps=20))
     ['G', 'L', 'squared']
@@ -182,7 +182,7 @@ def figure_3(
     density = Laplace(d) if inputs is None else inputs
     teacher = ortho_group.rvs(d, random_state=random_state) if rotated else np.eye(d)
     data = make_planted(n_samples, d, d, weights=teacher, inputs=density, random_state=random_state)
-    mu, lam, rate = 30.0, 3 * 30.0 * d / 4 * 1.5, 5e-5 * 50 / d
+    mu, lam, rate = 30.0, 9 * 30.0 * d / 8, 5e-5 * 50 / d
     start = _start(d, d, random_state)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -190,7 +190,7 @@ def figure_3(
     L.sign = float64(to_jax)(sign)
     losses: dict[str, tuple[Objective, float]] = {
         "squared": (Squared(data.X, data.y, "relu", output=np.ones(d)), 5e-3),
-        "G": (_gaussian_loss(data.X, data.y, mu, lam), rate / 10),
+        "G": (_gaussian_loss(data.X, data.y, mu, 12.0 * d**2), 0.01 / d**2),
         "L": (L, rate),
     }
     return {name: learning_curve(loss, start, teacher, eta, steps) for name, (loss, eta) in losses.items()}
