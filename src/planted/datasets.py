@@ -23,7 +23,7 @@ from planted.validation import as_matrix, as_rows
 
 WEIGHTS = ("orthogonal", "gaussian", "correlated")
 OUTPUTS = ("ones", "positive", "mixed")
-INPUTS = ("gaussian",)
+INPUTS = ("gaussian", "mixture", "laplace")
 TASKS = ("regression", "classification")
 
 
@@ -73,6 +73,15 @@ def _teacher_output(kind: Any, k: int, rng: np.random.Generator) -> np.ndarray:
     return size if kind == "positive" else size * rng.choice([-1.0, 1.0], k)
 
 
+def _input_law(name: str, d: int) -> input_laws.Density:
+    match name:
+        case "mixture":
+            return input_laws.GaussianMixture.symmetric(d)
+        case "laplace":
+            return input_laws.Laplace(d)
+    return input_laws.Gaussian(np.zeros(d))
+
+
 @float64
 def make_planted(
     n_samples: int,
@@ -104,8 +113,9 @@ def make_planted(
         "positive" is uniform on [1, 2], "mixed" has random signs besides.
     bias : bool or array (k,)
         True draws biases from N(0, 1/4).
-    inputs : "gaussian" or an object with `sample(n_samples, random_state)`
-        Law of x.
+    inputs : "gaussian", "mixture", "laplace" or an object with `sample(n_samples, random_state)`
+        Law of x. "mixture" is ½N(m, I) + ½N(−m, I) with m = (1, …, 1); "laplace" has independent entries
+        with density ½exp(−|x|).
     noise : float
         Standard deviation of Gaussian noise (regression only).
     task : "regression" or "classification"
@@ -148,7 +158,7 @@ def make_planted(
     if isinstance(inputs, str):
         if inputs not in INPUTS:
             raise ValueError(unknown("inputs", inputs, INPUTS))
-        inputs = input_laws.Gaussian(np.zeros(d))
+        inputs = _input_law(inputs, d)
     seed = int(jax.random.bits(input_key, (), jnp.uint32))
     X = np.asarray(inputs.sample(n, random_state=seed))
     if X.shape != (n, d):

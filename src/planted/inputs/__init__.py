@@ -1,5 +1,27 @@
-"""What is known of the inputs x."""
+"""What is known of the inputs x, as score functions S_m = ∇^m f / f of their density f."""
 
+from planted.inputs._base import Density, SingularScoreWarning
+from planted.inputs._custom import CustomDensity
 from planted.inputs._gaussian import Gaussian
+from planted.inputs._gaussianity import Gaussianity, gaussianity
+from planted.inputs._local_likelihood import LocalFit, LocalFitWarning, LocalLikelihood
+from planted.inputs._mixture import GaussianMixture
+from planted.inputs._product import HyperbolicSecant, Laplace, Logistic, ProductDensity, StudentT
 
-__all__ = ["Gaussian"]
+__all__ = [
+    "CustomDensity",
+    "Density",
+    "Gaussian",
+    "GaussianMixture",
+    "Gaussianity",
+    "HyperbolicSecant",
+    "Laplace",
+    "LocalFit",
+    "LocalFitWarning",
+    "LocalLikelihood",
+    "Logistic",
+    "ProductDensity",
+    "SingularScoreWarning",
+    "StudentT",
+    "gaussianity",
+]

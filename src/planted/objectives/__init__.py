@@ -24,6 +24,7 @@ from planted.objectives._quadratic import (
     quadratic_verdict,
     residual_matrix,
 )
+from planted.objectives._score_landscape import ScoreLandscape
 from planted.objectives._squared import PopulationSquared, Squared
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "QuadraticForm",
     "QuadraticVerdict",
     "RowObjective",
+    "ScoreLandscape",
     "Squared",
     "appendix_d",
     "approximate_minimum_bound",

@@ -1,0 +1,347 @@
+r"""Score functions of an unknown density, from samples: local likelihood (Gao et al. 2018, section 2).
+
+Around a query point x the log density is taken to be a polynomial of degree p, log f(x + u) = a₀ + a₁·u +
+½ uᵀA₂u + …, fitted by the likelihood that the kernel K(u/h) = exp(−‖u‖²/2h²) localises (eq. 3–5). Its
+coefficients estimate the derivatives of log f, and the recursion of `_scores.py` turns them into S_1 … S_4.
+
+For p = 2 the solution is closed (eq. 14, 15): with weights w_i ∝ K((X_i − x)/h), the weighted mean m and
+covariance V of the offsets X_i − x,
+
+    a₁ = V⁻¹ m,    A₂ = h⁻² I − V⁻¹,    log f̂(x) = log(Σ_i K_i/n) − ½ log det(2πV) − ½ mᵀV⁻¹m.
+
+S₃ and S₄ of a quadratic fit leave out 𝒢₃ and 𝒢₄, so for them it is consistent only where log f is quadratic;
+degrees 3 and 4 (`_local_likelihood_general.py`, at most three inputs) do not leave them out.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from math import comb
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from planted.inputs._bandwidth import choose_bandwidth
+from planted.inputs._base import checked_order
+from planted.inputs._local_likelihood_general import MAX_FEATURES, fit_general
+from planted.inputs._scores import score_contraction, score_tensor
+from planted.precision import float64
+from planted.validation import as_matrix
+
+# A tile of weights of this size, in float32, stays in the processor's cache.
+_TILE = 800
+_LEAST_LOG = -1e30
+# Below this (spread/h)² the rounding of float32 changes a weight by less than one part in a thousand.
+_SINGLE_PRECISION_REACH = 1e3
+_ENTRIES_IN_FLIGHT = 2**21
+
+OK, FEW, FLAT, DIVERGED = "ok", "too few neighbours", "neighbours lie in a subspace", "no solution"
+
+
+class LocalFitWarning(UserWarning):
+    """Some query points have no usable local fit."""
+
+
+@dataclass(frozen=True)
+class LocalFit:
+    """Local polynomial fits at query points.
+
+    Attributes
+    ----------
+    derivatives : tuple of arrays
+        Estimates of ∇^j log f, shapes (n, d), (n, d, d), …; NaN where `status` is not "ok".
+    log_density : array (n,)
+    neighbours : array (n,)
+        Effective number of neighbours (Σw)²/Σw².
+    status : array (n,) of str
+        "ok", "too few neighbours", "neighbours lie in a subspace" or "no solution".
+    """
+
+    derivatives: tuple[np.ndarray, ...]
+    log_density: np.ndarray
+    neighbours: np.ndarray
+    status: np.ndarray
+
+    @property
+    def ok(self) -> np.ndarray:
+        """Which query points have a fit, (n,) of bool."""
+        return self.status == OK
+
+    def __str__(self) -> str:
+        kinds, counts = np.unique(self.status, return_counts=True)
+        parts = ", ".join(f"{count} {kind}" for kind, count in zip(kinds, counts, strict=True))
+        return f"{len(self.status)} query points: {parts}; median neighbours {np.median(self.neighbours):.3g}"
+
+
+def _upper(d: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.triu_indices(d)
+
+
+@partial(jax.jit, static_argnames=("leave_one_out",))
+def _weighted_sums(
+    X: jax.Array, n: jax.Array, queries: jax.Array, first: jax.Array, h: jax.Array, leave_one_out: bool
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Largest log-weight (q,), Σ w·(1, X, upper triangle of XXᵀ) (q, 1 + d + d(d+1)/2) and Σ w² (q,).
+
+    Weights are relative to the largest one, which is updated as tiles of points pass by: a query far from all
+    points gets a largest weight of one, never 0/0. `X` (tiles, t, d) is padded beyond its first n points;
+    `queries` (q, d) are numbers first, first + 1, … of the points when one is left out.
+    """
+    rows, columns = _upper(X.shape[-1])
+    scale = 1 / (h * h)
+    numbers = first + jnp.arange(queries.shape[0])
+    query_half = 0.5 * scale * jnp.sum(queries * queries, axis=1)
+
+    def add(carry: Any, tile: Any) -> tuple[Any, None]:
+        largest, sums, squares = carry
+        points, start = tile
+        index = start + jnp.arange(points.shape[0])
+        half = jnp.where(index < n, 0.5 * scale * jnp.sum(points * points, axis=1), jnp.inf)
+        log_weight = scale * (queries @ points.T) - half - query_half[:, None]
+        if leave_one_out:
+            log_weight = jnp.where(index == numbers[:, None], -jnp.inf, log_weight)
+        new = jnp.maximum(largest, jnp.max(log_weight, axis=1))
+        weight, shrink = jnp.exp(log_weight - new[:, None]), jnp.exp(largest - new)
+        features = jnp.concatenate(
+            [jnp.ones((points.shape[0], 1), X.dtype), points, points[:, rows] * points[:, columns]], axis=1
+        )
+        sums = sums * shrink[:, None] + weight @ features
+        return (new, sums, squares * shrink**2 + jnp.sum(weight * weight, axis=1)), None
+
+    q = queries.shape[0]
+    zero = (
+        jnp.full(q, _LEAST_LOG, X.dtype),
+        jnp.zeros((q, 1 + X.shape[-1] + len(rows)), X.dtype),
+        jnp.zeros(q, X.dtype),
+    )
+    starts = jnp.arange(X.shape[0]) * X.shape[1]
+    return lax.scan(add, zero, (X, starts))[0]
+
+
+@jax.jit
+def quadratic_fit(
+    largest: jax.Array, sums: jax.Array, squares: jax.Array, queries: jax.Array, n: jax.Array, h: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Eq. 14 and 15 from weighted sums: a₁ (q, d), A₂ (q, d, d), log f̂, effective neighbours, flatness (q,).
+
+    The flatness is the least pivot of V over h²: zero where the neighbours lie in a subspace.
+
+    >>> sums = jnp.array([[2.0, 0.0, 2.0]])          # two points at ±1, weight one each, query at 0
+    >>> a1, A2, *_ = quadratic_fit(jnp.zeros(1), sums, jnp.array([2.0]), jnp.zeros((1, 1)), 2, 1.0)
+    >>> float(a1[0, 0]), float(A2[0, 0, 0])
+    (0.0, 0.0)
+    """
+    d = queries.shape[1]
+    rows, columns = _upper(d)
+    total = sums[:, 0]
+    mean = sums[:, 1 : 1 + d] / total[:, None]
+    second = jnp.zeros((len(queries), d, d), sums.dtype)
+    second = second.at[:, rows, columns].set(sums[:, 1 + d :]).at[:, columns, rows].set(sums[:, 1 + d :])
+    # The covariance of the offsets does not depend on where they are measured from.
+    covariance = second / total[:, None, None] - mean[:, :, None] * mean[:, None, :]
+    offset = mean - queries
+    factor = jnp.linalg.cholesky(covariance)
+    pivots = jnp.diagonal(factor, axis1=1, axis2=2) ** 2
+    usable = jnp.all(pivots > 0, axis=1)
+    precision = jnp.linalg.inv(jnp.where(usable[:, None, None], covariance, jnp.eye(d, dtype=sums.dtype)))
+    first = jnp.einsum("qij,qj->qi", precision, offset)
+    log_det = jnp.sum(jnp.log(2 * jnp.pi * jnp.where(usable[:, None], pivots, 1.0)), axis=1)
+    log_density = largest + jnp.log(total / n) - 0.5 * log_det - 0.5 * jnp.sum(first * offset, axis=1)
+    curvature = jnp.eye(d, dtype=sums.dtype) / h**2 - precision
+    flatness = jnp.where(usable, jnp.min(pivots, axis=1) / h**2, 0.0)
+    return first, curvature, log_density, total**2 / squares, flatness
+
+
+class LocalLikelihood(BaseEstimator):
+    """Score functions S_1 … S_4 of the density that the rows of X were drawn from.
+
+    Parameters
+    ----------
+    bandwidth : float, "rule" or "held-out"
+        h; "rule" is h = s n^{−1/(2p+2+d)} of Remark 1 with s the root of the inputs' mean variance;
+        "held-out" minimises Hyvärinen's score-matching criterion on held-out rows.
+    degree : int
+        p, 1 to 4. Degree 2 has a closed form for any number of inputs; others need at most three.
+    min_neighbours : float, optional
+        Effective neighbours (Σw)²/Σw² that a query point must have; by default what a unique solution needs:
+        d + 1 for degree 2, otherwise the number of coefficients of the polynomial.
+    random_state : None, int, RandomState or Generator
+        Decides which rows "held-out" holds out.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+    n_features_in_ : int
+    criterion_ : dict or None
+        With "held-out": Hyvärinen's criterion by bandwidth.
+
+    Examples
+    --------
+    >>> from planted.inputs import Gaussian
+    >>> X = Gaussian([0.0, 0.0]).sample(5000, random_state=0)
+    >>> estimate = LocalLikelihood(bandwidth=1.0).fit(X)
+    >>> bool(abs(estimate.score([[1.0, 0.0]], 1) - [[-1.0, 0.0]]).max() < 0.15)
+    True
+    >>> print(estimate.local_fit([[100.0, 0.0]]))
+    1 query points: 1 too few neighbours; median neighbours 1
+    """
+
+    def __init__(
+        self,
+        bandwidth: float | str = "rule",
+        degree: int = 2,
+        min_neighbours: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.degree = degree
+        self.min_neighbours = min_neighbours
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Keep the rows of X (n, d) and settle the bandwidth."""
+        rows = as_matrix("X", X)
+        d = rows.shape[1]
+        if self.degree not in (1, 2, 3, 4):
+            raise ValueError(f"degree must be 1, 2, 3 or 4, not {self.degree!r}")
+        if self.degree != 2 and d > MAX_FEATURES:
+            raise ValueError(f"degree {self.degree} needs at most {MAX_FEATURES} inputs, not {d}; use degree=2")
+        least = d + 1 if self.degree == 2 else comb(d + self.degree, self.degree)
+        self.min_neighbours_ = float(least if self.min_neighbours is None else self.min_neighbours)
+        if not self.min_neighbours_ >= 1:
+            raise ValueError(f"min_neighbours must be at least 1, not {self.min_neighbours!r}")
+        self.n_features_in_ = d
+        self._centre = rows.mean(axis=0)
+        self._points = rows - self._centre
+        self.bandwidth_, self.criterion_ = choose_bandwidth(
+            rows, self.bandwidth, self.degree, self.min_neighbours_, self.random_state
+        )
+        return self
+
+    @property
+    def n_features(self) -> int:
+        """Number of inputs d."""
+        return self.n_features_in_
+
+    @float64
+    def local_fit(self, x: ArrayLike | None = None) -> LocalFit:
+        """The fits at query points x (n, d); without x at the fitted rows, each left out of its own fit."""
+        if not hasattr(self, "_points"):
+            raise NotFittedError("this LocalLikelihood has no data yet: call fit(X) first")
+        leave_one_out = x is None
+        queries = self._points if x is None else self._rows(x) - self._centre
+        if self.degree == 2:
+            *derivatives, log_density, neighbours, flatness = self._quadratic(queries, leave_one_out)
+            flat, diverged = ~(flatness > self._rounding), np.zeros(len(queries), bool)
+        else:
+            derivatives, log_density, neighbours, solved = fit_general(
+                self._points, queries, self.bandwidth_, self.degree, leave_one_out
+            )
+            flat, diverged = np.zeros(len(queries), bool), ~solved
+        status = np.select([~(neighbours >= self.min_neighbours_), flat, diverged], [FEW, FLAT, DIVERGED], default=OK)
+        bad = status != OK
+        for array in (*derivatives, log_density):
+            array[bad] = np.nan
+        return LocalFit(tuple(derivatives), log_density, np.nan_to_num(neighbours), status)
+
+    @property
+    def _dtype(self) -> Any:
+        reach = np.max(np.sum(self._points**2, axis=1)) / self.bandwidth_**2
+        return np.float32 if reach < _SINGLE_PRECISION_REACH else np.float64
+
+    @property
+    def _rounding(self) -> float:
+        """Least pivot of V/h² that is more than rounding."""
+        return 1e-3 if self._dtype == np.float32 else 1e-9
+
+    def _quadratic(self, queries: np.ndarray, leave_one_out: bool) -> list[np.ndarray]:
+        """The closed form, a tile of queries against a tile of points at a time: memory O(n d + q d²)."""
+        dtype, (n, d) = self._dtype, self._points.shape
+        tile = min(_TILE, n)
+        tiles = -(-n // tile)
+        points = np.zeros((tiles * tile, d), dtype)
+        points[:n] = self._points
+        stacked = jnp.asarray(points.reshape(tiles, tile, d))
+        size = min(_TILE, len(queries))
+        answers = []
+        for start in range(0, len(queries), size):
+            block = np.zeros((size, d))
+            given = queries[start : start + size]
+            block[: len(given)] = given
+            largest, sums, squares = _weighted_sums(
+                stacked, n, jnp.asarray(block, dtype), start, jnp.asarray(self.bandwidth_, dtype), leave_one_out
+            )
+            wide = [jnp.asarray(value, jnp.float64) for value in (largest, sums, squares)]
+            fitted = quadratic_fit(*wide, jnp.asarray(block), n - int(leave_one_out), self.bandwidth_)
+            answers.append([np.asarray(value)[: len(given)] for value in fitted])
+        return [np.concatenate(parts) for parts in zip(*answers, strict=True)]
+
+    def log_density(self, x: ArrayLike) -> np.ndarray:
+        """log f̂ (n,) at rows x (n, d)."""
+        return self._checked(self.local_fit(x)).log_density
+
+    @float64
+    def score(self, x: ArrayLike | None, order: int) -> np.ndarray:
+        """Ŝ_order (n, d, …, d) at rows x (n, d); x = None means the fitted rows, each left out of its own fit.
+
+        Rows without a usable fit are NaN, and a :class:`LocalFitWarning` says how many and why.
+        """
+        order = checked_order(order)
+        fit = self._checked(self.local_fit(x))
+        return np.asarray(score_tensor([jnp.asarray(tensor) for tensor in fit.derivatives[:order]], order))
+
+    @float64
+    def contract(self, x: ArrayLike | None, u: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Ŝ₄(x)(u, u, v, v) (n,) at rows x, without a tensor of more entries than the fit has."""
+        derivatives = self._checked(self.local_fit(x)).derivatives
+        directions = {"u": as_matrix("u", u, 1), "v": as_matrix("v", v, 1)}
+
+        def directional(name: str) -> jax.Array | None:
+            if len(name) > len(derivatives):
+                return None
+            tensor = derivatives[len(name) - 1]
+            for letter in name:
+                tensor = tensor @ directions[letter]
+            return jnp.asarray(tensor)
+
+        return np.asarray(score_contraction(directional))
+
+    @float64
+    def mean_score(self, x: ArrayLike | None, y: ArrayLike, order: int) -> np.ndarray:
+        """Average (d, …, d) of y Ŝ_order over the rows that have a usable fit, a block of rows at a time."""
+        targets = as_matrix("y", y, 1)
+        fit = self._checked(self.local_fit(x))
+        if not fit.ok.any():
+            raise ValueError(f"no row has a usable local fit ({fit}); choose a larger bandwidth")
+        kept = [tensor[fit.ok] for tensor in fit.derivatives[:order]]
+        targets = targets[fit.ok]
+        size = max(1, _ENTRIES_IN_FLIGHT // self.n_features**order)
+        total = np.zeros((self.n_features,) * order)
+        for start in range(0, len(targets), size):
+            tensors = [jnp.asarray(tensor[start : start + size]) for tensor in kept]
+            total += np.tensordot(targets[start : start + size], np.asarray(score_tensor(tensors, order)), axes=1)
+        return total / len(targets)
+
+    def knows(self, X: np.ndarray) -> bool:
+        """Whether X are the fitted rows, so that each must be left out of its own fit."""
+        return X.shape == self._points.shape and np.allclose(X - self._centre, self._points, atol=0.0)
+
+    def _rows(self, x: ArrayLike) -> np.ndarray:
+        rows = as_matrix("x", x)
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(f"x has {rows.shape[1]} columns, but the estimator was fitted with {self.n_features_in_}")
+        return rows
+
+    @staticmethod
+    def _checked(fit: LocalFit) -> LocalFit:
+        if not fit.ok.all():
+            warnings.warn(f"{fit}; the others are NaN: raise the bandwidth", LocalFitWarning, stacklevel=3)
+        return fit

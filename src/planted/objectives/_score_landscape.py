@@ -1,0 +1,300 @@
+r"""The loss L, the landscape of G for inputs with any smooth density (Gao et al. 2018, eq. 19–21).
+
+    L(A) = s E[y Σ_{i≠j} S₄(x)(a_i,a_i,a_j,a_j)] − μ s E[y Σ_i S₄(x)(a_i,a_i,a_i,a_i)] + λ Σ_i (‖a_i‖² − 1)²
+
+By Stein's identity E[y S₄] = Σ_i κ*_i a*_i^{⊗4} with κ*_i = w*_i E[φ''''(a*_i·x)]; s is the common sign of the
+κ*_i, which the paper leaves out although it is −1 for ReLU on Gaussian inputs. For x ~ N(0, I),
+
+    L(A; μ, λ) = 2 G(A; 12μ, λ/2).
+
+For full-rank weights (appendix B.3) the norm is the one that T = ±E[y S₂] = Σ_i τ_i a*_i a*_iᵀ defines, with
+τ_i = |w*_i E[φ''(a*_i·x)]|: λ Σ_i (a_iᵀ T a_i − 1)² + δ/2 ‖A‖²; at a minimum the rows of (A†)ᵀ are ±√τ_i a*_i.
+
+With fewer neurons than inputs L is nearly flat, up to sampling error, on what is orthogonal to the teacher. The span
+of the a*_i is that of E[y S₂], so with its projector P the rows' part is evaluated at A P, the norm is taken there,
+and λ‖A(I − P)‖² keeps A inside.
+
+Where the κ*_i have both signs (a ReLU neuron on a mixture has κ* > 0 far from the middle and κ* < 0 near it) L has
+no good landscape. For orthonormal rows the unfolding of E[y S₄] to a d² × d² matrix has eigenvalues κ*_i, and its
+absolute value has the weights |κ*_i| instead; L over it is the "mixed-sign" form.
+
+Variance reduction. Any polynomial q of degree ≤ 3 has E[q(x) S₄(x)] = E[∇⁴q] = 0, so subtracting from y the
+quadratic that fits it best leaves the expectation and removes most of the variance. (The score functions S_1, S_2
+themselves would not do: unless x is Gaussian they are not orthogonal to S_4.)
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from planted.inputs import SingularScoreWarning
+from planted.names import unknown
+from planted.objectives._base import Objective, Params
+from planted.objectives._full_rank import full_rank_constants, whitening
+from planted.objectives._landscape import SMALL, Constants
+from planted.objectives._score_pairs import TensorPairs, pairs_for, query_points
+from planted.precision import float64, to_jax
+from planted.validation import as_rows
+
+_ROWS_PER_COEFFICIENT = 8
+_LEAST_RATIO = 0.05
+_BLOCK = 4096
+FORMS = ("auto", "orthogonal", "mixed-sign", "full-rank")
+# An eigenvalue of the other sign counts when it is this many standard errors below zero.
+_SIGNIFICANT = 4.0
+
+
+def polynomial_residual(X: np.ndarray, y: np.ndarray, degree: int) -> np.ndarray:
+    """y (n,) less its least-squares polynomial of degree ≤ 2 in the columns of X (n, d).
+
+    The degree is lowered until there are eight rows a coefficient, as fitting more would take signal with it.
+    Normal equations of standardised columns, a block of rows at a time; a block of the design matrix has
+    1 + d + d(d+1)/2 columns, since those are its coefficients.
+
+    >>> X = np.random.default_rng(0).normal(size=(100, 1))
+    >>> bool(np.abs(polynomial_residual(X, 1 + X[:, 0] ** 2, 2)).max() < 1e-9)
+    True
+    """
+    n, d = X.shape
+    sizes = (1, 1 + d, 1 + d + d * (d + 1) // 2)
+    while degree and n < _ROWS_PER_COEFFICIENT * sizes[degree]:
+        degree -= 1
+    spread = X.std(axis=0)
+    z = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    upper = np.triu_indices(d)
+
+    def design(start: int) -> np.ndarray:
+        rows = z[start : start + _BLOCK]
+        parts = [np.ones((len(rows), 1)), rows, rows[:, upper[0]] * rows[:, upper[1]]]
+        return np.concatenate(parts[: degree + 1], axis=1)
+
+    gram, cross = np.zeros((sizes[degree],) * 2), np.zeros(sizes[degree])
+    for start in range(0, n, _BLOCK):
+        block = design(start)
+        gram += block.T @ block
+        cross += block.T @ y[start : start + _BLOCK]
+    coefficients = np.linalg.lstsq(gram, cross, rcond=None)[0]
+    return np.concatenate([y[start : start + _BLOCK] - design(start) @ coefficients for start in range(0, n, _BLOCK)])
+
+
+def score_constants(kappa: np.ndarray, mu: float | None, lam: float | None) -> Constants:
+    """μ = c κ_min/κ_max and λ = 4 κ_max unless given: those of G (Theorem 5.1 of Ge et al. 2017) in units of L.
+
+    >>> score_constants(np.array([2.0, 1.0]), None, None).lam
+    8.0
+    """
+    for name, value in (("mu", mu), ("lam", lam)):
+        if value is not None and not (np.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} must be a non-negative number, not {value!r}")
+    largest, smallest = float(kappa.max()), float(max(kappa.min(), _LEAST_RATIO * kappa.max()))
+    if largest <= 0:
+        raise ValueError("the fourth score moment of y is zero, so no fourth-order loss can see the weights")
+    return Constants(
+        mu=SMALL * smallest / largest if mu is None else float(mu),
+        lam=4 * largest if lam is None else float(lam),
+        largest_output=largest,
+        smallest_output=float(kappa.min()),
+    )
+
+
+class ScoreLandscape(Objective):
+    """The empirical loss L over weights A (k, d), for inputs with a known or estimated density.
+
+    Parameters
+    ----------
+    X : array (n, d)
+    y : array (n,)
+    inputs : density of planted.inputs, or a fitted LocalLikelihood
+        The law of the rows of X. Gaussian, mixture and product densities cost O(rows × neurons × inputs) a
+        gradient; for others the tensor E[y S₄] is averaged once. A LocalLikelihood that was fitted to X itself
+        leaves each row out of its own fit.
+    mu, lam : float, optional
+        μ and λ, by default from estimates of the κ*_i.
+    form : "auto", "orthogonal", "mixed-sign" or "full-rank"
+        "full-rank" regularises with the norm of T; the others with ‖a‖, for teachers with orthonormal rows.
+        "auto" is "orthogonal" unless an estimated κ*_i of the other sign is four standard errors from zero,
+        then "mixed-sign" (at most 40 inputs).
+    delta : float or None
+        Weight of the ℓ2 term of the full-rank form, needed where there are fewer neurons than inputs; None
+        takes the value of Theorem A.5 of Ge et al. (2017).
+    n_hidden : int, optional
+        Number of teacher neurons k ≤ d, d if omitted. For k < d their span is estimated from E[y S₂], which
+        needs E[φ''(a*_i·x)] ≠ 0.
+    variance_reduction : bool
+        Subtract the best quadratic from y first.
+
+    Attributes
+    ----------
+    constants : Constants
+        μ, λ, δ; `largest_output` and `smallest_output` are those of s·κ (of |κ| in the mixed-sign form).
+    form : str
+        The form that is used.
+    kappa : array (k,)
+        Estimates of s κ*_i (of s κ*_i/τ_i² in the full-rank form), largest first.
+    signs_agree : bool
+        Whether no κ*_i has significantly the other sign, as Assumption 2(a) asks; only the mixed-sign form
+        recovers where it is False.
+
+    Examples
+    --------
+    >>> from planted.datasets import make_planted
+    >>> from planted.inputs import Logistic
+    >>> data = make_planted(20_000, 3, 3, inputs=Logistic(3), random_state=0)
+    >>> L = ScoreLandscape(data.X, data.y, Logistic(3))
+    >>> bool(L.value(data.teacher.weights) < L.value(np.ones((3, 3)) / 3**0.5))
+    True
+    """
+
+    _arrays = ("pairs", "T", "projector", "sign", "lam", "delta")
+
+    pairs: Any
+    T: jax.Array
+    projector: jax.Array
+    sign: jax.Array
+    lam: jax.Array
+    delta: jax.Array
+
+    @float64
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        inputs: Any,
+        mu: float | None = None,
+        lam: float | None = None,
+        *,
+        form: str = "auto",
+        delta: float | None = 0.0,
+        n_hidden: int | None = None,
+        variance_reduction: bool = True,
+    ) -> None:
+        rows, targets = as_rows(X, y)
+        self._check(rows, inputs, form)
+        k = min(n_hidden or rows.shape[1], rows.shape[1])
+        reduced = polynomial_residual(rows, targets, 2) if variance_reduction else targets
+        self.pairs = pairs_for(rows, reduced, inputs)
+        basis, T = np.eye(rows.shape[1]), np.eye(rows.shape[1])
+        if form == "full-rank" or k < rows.shape[1]:
+            second_targets = polynomial_residual(rows, targets, 1) if variance_reduction else targets
+            T, basis = _teacher_span(inputs.mean_score(query_points(rows, inputs), second_targets, 2), k)
+        if form == "full-rank":
+            basis = whitening(T, k)
+        else:
+            T = basis @ basis.T
+        self.T, self.projector = to_jax(T), to_jax(basis @ np.linalg.pinv(basis))
+        spectrum, directions = self._spectrum(basis)
+        sign = np.sign(spectrum[np.argmax(np.abs(spectrum))])
+        order = np.argsort(-sign * spectrum)
+        least = order[-1]
+        self.signs_agree = bool(sign * spectrum[least] >= 0) or not self._significant(
+            rows, reduced, inputs, basis, directions[:, least], abs(spectrum[least])
+        )
+        self.form = form if form != "auto" else "orthogonal" if self.signs_agree else "mixed-sign"
+        if self.form == "mixed-sign":
+            self.pairs = TensorPairs.absolute(rows, reduced, inputs, k)
+            self.kappa = sign * spectrum[np.argsort(-np.abs(spectrum))[:k]]
+            sign, weights = 1.0, np.abs(self.kappa)
+        else:
+            self.kappa = weights = sign * spectrum[order][:k]
+        self.constants = score_constants(weights, mu, lam)
+        if form == "full-rank":
+            self.constants = self._with_delta(self.constants, delta, k)
+        self.sign = to_jax(sign)
+        self.lam, self.delta = to_jax(self.constants.lam), to_jax(self.constants.delta)
+        self.pairs.mu = to_jax(self.constants.mu)
+
+    @staticmethod
+    def _check(rows: np.ndarray, inputs: Any, form: str) -> None:
+        if form not in FORMS:
+            raise ValueError(unknown("form", form, FORMS))
+        if not hasattr(inputs, "mean_score"):
+            raise TypeError(f"inputs must be a density of planted.inputs, not {type(inputs).__name__}")
+        if inputs.n_features != rows.shape[1]:
+            raise ValueError(f"X has {rows.shape[1]} columns, but the density has {inputs.n_features} inputs")
+        if not getattr(inputs, "smooth", True):
+            warnings.warn(
+                f"{type(inputs).__name__} inputs have no fourth score function: L then measures the coordinate axes, "
+                "not the teacher; HyperbolicSecant has a similar shape and a smooth density",
+                SingularScoreWarning,
+                stacklevel=4,
+            )
+
+    def _spectrum(self, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues and eigenvectors of Wᵀ 𝒮(WWᵀ) W for W = `basis` (d, k).
+
+        They are the κ*_i and the whitened rows of the teacher when these are orthonormal.
+        """
+        matrix = self.pairs.gradient(basis.T) @ basis / 4
+        return np.linalg.eigh((matrix + matrix.T) / 2)
+
+    @staticmethod
+    def _significant(
+        X: np.ndarray, y: np.ndarray, inputs: Any, basis: np.ndarray, direction: np.ndarray, eigenvalue: float
+    ) -> bool:
+        """Whether the average of y Σ_j S₄(Wv, Wv, w_j, w_j) is many standard errors from zero."""
+        points, u = query_points(X, inputs), basis @ direction
+        rows = y * sum(inputs.contract(points, u, w) for w in basis.T)
+        rows = rows[np.isfinite(rows)]
+        return eigenvalue > _SIGNIFICANT * np.std(rows) / len(rows) ** 0.5
+
+    def _with_delta(self, chosen: Constants, delta: float | None, k: int) -> Constants:
+        """δ of F for outputs 1/(s κ*_i/τ_i²), in units of L = 2F."""
+        if delta is None:
+            largest = chosen.largest_output
+            smallest = max(chosen.smallest_output, _LEAST_RATIO * largest)
+            base = full_rank_constants(
+                24**-0.5, 1 / smallest, 1 / largest, 12 * chosen.mu, chosen.lam / 2, None, np.asarray(self.T), k
+            )
+            delta = 2 * base.delta
+        if not (np.isfinite(delta) and delta >= 0):
+            raise ValueError(f"delta must be a non-negative number, not {delta!r}")
+        return Constants(chosen.mu, chosen.lam, chosen.largest_output, chosen.smallest_output, float(delta))
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """Number of inputs d."""
+        return self.T.shape[0]
+
+    def penalty(self, params: Params) -> jax.Array:
+        """λ Σ_i (a_iᵀTa_i − 1)² + λ‖A(I − P)‖² + δ/2 ‖A‖², with T = P = I where k = d and rows are orthonormal."""
+        excess = jnp.sum((params @ self.T) * params, axis=1) - 1
+        outside = params - params @ self.projector
+        return self.lam * (jnp.sum(excess * excess) + jnp.sum(outside * outside)) + self.delta / 2 * jnp.sum(
+            params * params
+        )
+
+    def traced_value(self, params: Params) -> jax.Array:
+        """L at weights (k, d)."""
+        return self.sign * self.pairs.traced_value(params @ self.projector) + self.penalty(params)
+
+    def traced_value_and_gradient(self, params: Params) -> tuple[jax.Array, Params]:
+        """Value and gradient, the rows' part block by block."""
+        value, gradient = self.pairs.traced_value_and_gradient(params @ self.projector)
+        rest, slope = jax.value_and_grad(self.penalty)(params)
+        return self.sign * value + rest, self.sign * gradient @ self.projector + slope
+
+    def traced_hvp(self, params: Params, direction: Params) -> Params:
+        """Hessian-vector product, the rows' part block by block."""
+        rest = jax.jvp(jax.grad(self.penalty), (params,), (direction,))[1]
+        product = self.pairs.traced_hvp(params @ self.projector, direction @ self.projector)
+        return self.sign * product @ self.projector + rest
+
+
+def _teacher_span(moment: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """±E[y S₂] cut to its k dominant eigenvectors, positive where they agree in sign, and these (d, k).
+
+    >>> T, basis = _teacher_span(np.diag([-2.0, 0.1]), 1)
+    >>> T + 0.0
+    array([[2., 0.],
+           [0., 0.]])
+    """
+    values, vectors = np.linalg.eigh((moment + moment.T) / 2)
+    kept = np.argsort(-np.abs(values))[:k]
+    values, vectors = values[kept], vectors[:, kept]
+    return (vectors * (np.sign(values.sum()) * values)) @ vectors.T, vectors
