@@ -12,9 +12,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from planted.conv_networks import ConvNetwork
+from planted.inputs import Gaussian
+from planted.names import unknown
 from planted.precision import float64
 from planted.seeding import key_from
-from planted.validation import as_matrix
+from planted.teachers import OUTPUTS, teacher_output
+from planted.validation import as_matrix, count, non_negative
 
 
 @float64
@@ -58,17 +61,11 @@ def make_planted_conv(
     >>> data.X.shape, data.y.shape, data.teacher
     ((100, 4, 6), (100,), ConvNetwork(relu filter of 6 over 4 patches))
     """
-    # `planted.datasets` re-exports this function, so it is imported only when the function runs.
-    from planted.datasets import OUTPUTS, _count, _teacher_output
-    from planted.inputs import Gaussian
-    from planted.names import unknown
-
     n, k, p = (
-        _count(name, value)
+        count(name, value)
         for name, value in (("n_samples", n_samples), ("n_patches", n_patches), ("patch_size", patch_size))
     )
-    if not (np.isfinite(noise) and noise >= 0):
-        raise ValueError(f"noise must be a non-negative number, not {noise!r}")
+    non_negative("noise", noise)
     teacher_key, input_key, noise_key = jax.random.split(key_from(random_state), 3)
     rng = np.random.default_rng(np.asarray(jax.random.bits(teacher_key, (4,), np.uint32)))
     if isinstance(filter, str):
@@ -83,7 +80,7 @@ def make_planted_conv(
     if isinstance(output, str) and output not in ("gaussian", *OUTPUTS):
         raise ValueError(unknown("output", output, ("gaussian", *OUTPUTS)))
     gaussian = isinstance(output, str) and output == "gaussian"
-    outputs = rng.standard_normal(k) if gaussian else _teacher_output(output, k, rng)
+    outputs = rng.standard_normal(k) if gaussian else teacher_output(output, k, rng)
     teacher = ConvNetwork(weights, outputs, activation)
     law = Gaussian(np.zeros(p), cov)
     seed = int(jax.random.bits(input_key, (), jnp.uint32))

@@ -49,7 +49,7 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from planted.conv_datasets import make_planted_conv
+    >>> from planted.datasets import make_planted_conv
     >>> data = make_planted_conv(1000, 4, 3, random_state=0)
     >>> model = PlantedConvRegressor(random_state=0).fit(data.X, data.y)
     >>> model.result_.status, round(model.score(data.X, data.y), 6)

@@ -10,67 +10,36 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import ortho_group, random_correlation
 from sklearn.utils import Bunch
 
 from planted import activations
 from planted import inputs as input_laws
+from planted.conv_datasets import make_planted_conv
 from planted.names import unknown
 from planted.networks import Network
 from planted.precision import float64
 from planted.seeding import key_from
-from planted.validation import as_matrix, as_rows
+from planted.teachers import OUTPUTS, WEIGHTS, teacher_output, teacher_weights
+from planted.validation import as_matrix, as_rows, count, non_negative
 
-WEIGHTS = ("orthogonal", "gaussian", "correlated")
-OUTPUTS = ("ones", "positive", "mixed")
 INPUTS = ("gaussian",)
 TASKS = ("regression", "classification")
+
+__all__ = [
+    "INPUTS",
+    "OUTPUTS",
+    "TASKS",
+    "WEIGHTS",
+    "DataError",
+    "make_planted",
+    "make_planted_conv",
+    "read_table",
+    "write_table",
+]
 
 
 class DataError(ValueError):
     """A data file, or something in it, cannot be used; the message says what and where."""
-
-
-def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, not {value!r}")
-    return int(value)
-
-
-def _teacher_weights(kind: Any, k: int, d: int, condition: float, rng: np.random.Generator) -> np.ndarray:
-    if not isinstance(kind, str):
-        weights = np.array(kind, dtype=np.float64)
-        if weights.shape != (k, d):
-            raise ValueError(f"weights has shape {weights.shape}, expected ({k}, {d})")
-        return weights
-    if kind not in WEIGHTS:
-        raise ValueError(unknown("weights", kind, WEIGHTS))
-    if kind == "gaussian":
-        weights = rng.standard_normal((k, d))
-        return weights / np.linalg.norm(weights, axis=1, keepdims=True)
-    if k > d:
-        raise ValueError(f"{kind} weights need n_hidden ≤ n_features, but {k} > {d}; use weights='gaussian'")
-    basis = ortho_group.rvs(d, random_state=rng)[:k] if d > 1 else np.ones((1, 1))
-    if kind == "orthogonal" or k == 1:
-        return basis
-    # A Gram matrix with unit diagonal and this spectrum gives unit rows and the stated condition number.
-    spectrum = np.geomspace(1.0, condition**2, k)
-    gram = random_correlation.rvs(spectrum * k / spectrum.sum(), random_state=rng)
-    return np.linalg.cholesky(gram) @ basis
-
-
-def _teacher_output(kind: Any, k: int, rng: np.random.Generator) -> np.ndarray:
-    if not isinstance(kind, str):
-        output = np.array(kind, dtype=np.float64)
-        if output.shape != (k,):
-            raise ValueError(f"output has shape {output.shape}, expected ({k},)")
-        return output
-    if kind not in OUTPUTS:
-        raise ValueError(unknown("output", kind, OUTPUTS))
-    if kind == "ones":
-        return np.ones(k)
-    size = rng.uniform(1.0, 2.0, k)
-    return size if kind == "positive" else size * rng.choice([-1.0, 1.0], k)
 
 
 @float64
@@ -123,21 +92,20 @@ def make_planted(
     ((100, 5), (100,), Network(3 relu neurons, 5 inputs))
     """
     n, d, k = (
-        _count(name, value)
+        count(name, value)
         for name, value in (("n_samples", n_samples), ("n_features", n_features), ("n_hidden", n_hidden))
     )
     if task not in TASKS:
         raise ValueError(unknown("task", task, TASKS))
-    if not (np.isfinite(noise) and noise >= 0):
-        raise ValueError(f"noise must be a non-negative number, not {noise!r}")
+    non_negative("noise", noise)
     if not (np.isfinite(condition_number) and condition_number >= 1):
         raise ValueError(f"condition_number must be at least 1, not {condition_number!r}")
     act = activations.get(activation)
     key = key_from(random_state)
     teacher_key, input_key, noise_key = jax.random.split(key, 3)
     rng = np.random.default_rng(np.asarray(jax.random.bits(teacher_key, (4,), np.uint32)))
-    rows = _teacher_weights(weights, k, d, condition_number, rng)
-    out = _teacher_output(output, k, rng)
+    rows = teacher_weights(weights, k, d, condition_number, rng)
+    out = teacher_output(output, k, rng)
     biases = (rng.normal(0.0, 0.5, k) if bias else None) if isinstance(bias, bool) else np.asarray(bias, float)
     if task == "classification":
         low, high = act.range
@@ -172,7 +140,7 @@ def _column_to_float(frame: Any, name: str, path: Path) -> np.ndarray:
         if bad is not None and numbers[bad] is None and text[bad] is not None:
             raise DataError(f"{path}: column {name!r} holds text, {text[bad]!r} in row {bad + 1}")
         column = numbers
-    if column.null_count():
+    if column.nullcount():
         row = int(column.is_null().arg_max()) + 1
         raise DataError(f"{path}: column {name!r} has a missing value in row {row}")
     values = column.cast(pl.Float64).to_numpy()

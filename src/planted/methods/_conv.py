@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.conv_networks import ConvNetwork, as_patches, match_conv
+from planted.conv_networks import ConvNetwork, as_patches
 from planted.inputs import Gaussian
+from planted.matching import match
 from planted.methods._conv_dynamics import fates, typical_step
 from planted.methods._conv_polish import expected_error, polish, residual_test
 from planted.objectives import ConvSquared
@@ -153,7 +154,7 @@ def _fates(
         found = fates(params, winner, _NEAR_ON_DATA)
     else:
         networks = [objective.network({"filter": v, "output": a}) for v, a in zip(*params.values(), strict=True)]
-        near = [match_conv(network, winner).weight_error <= _NEAR_ON_DATA[2] for network in networks]
+        near = [match(network, winner).weight_error <= _NEAR_ON_DATA[2] for network in networks]
         found = ["global minimum" if one else "still moving" for one in near]
     names = {"global minimum": best, "spurious minimum": "spurious minimum"}
     return [names.get(f, "stationary point" if done else f) for f, done in zip(found, settled, strict=True)]
@@ -203,10 +204,10 @@ def recover_conv(
 
     Examples
     --------
-    >>> from planted.conv_datasets import make_planted_conv
+    >>> from planted.datasets import make_planted_conv
     >>> data = make_planted_conv(1000, 4, 3, random_state=0)
     >>> result = recover_conv(data.X, data.y, random_state=0)
-    >>> result.status, match_conv(result.network, data.teacher).weight_error < 1e-10
+    >>> result.status, match(result.network, data.teacher).weight_error < 1e-10
     ('recovered', True)
     """
     began = time.perf_counter()
