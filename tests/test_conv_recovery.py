@@ -113,7 +113,7 @@ def test_network_equals_its_fully_connected_form_and_matches_like_it(activation)
     assert math.isclose(by_conv.weight_error, by_rows.weight_error, rel_tol=1e-9)
     assert math.isclose(by_conv.output_error, by_rows.output_error, rel_tol=1e-9)
     assert math.isclose(by_conv.max_angle, by_rows.max_angle, rel_tol=1e-6)
-    with pytest.raises(TypeError, match="estimate must be a planted.Network"):
+    with pytest.raises(TypeError, match=r"estimate must be a planted.Network"):
         match(estimate, teacher.to_network())
     parity = teacher.activation.parity
     if parity is not None:

@@ -9,11 +9,12 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from planted.certificates._assumptions import Assumption, assumptions_of
+from planted.certificates._conv import ConvStationary, recognise, turn
 from planted.certificates._degenerate import examine
 from planted.certificates._global import global_verdict
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._symmetries import flat_symmetries, span
-from planted.objectives import Objective, Params, Squared
+from planted.objectives import Objective, Params, PopulationConv, Squared
 from planted.objectives._curvature import DENSE_SIZE, Curvature, smallest_curvature
 from planted.precision import float64, to_numpy
 
@@ -47,6 +48,8 @@ class Certificate:
     assumptions : tuple of Assumption
         Which assumptions of the theorems hold.
     method : "dense" or "lanczos"
+    stationary_point : ConvStationary or None
+        For a shared filter, the point of Lemma 4.1 of Du et al. (2017) that this is.
     """
 
     kind: str
@@ -63,6 +66,7 @@ class Certificate:
     kinks: Kinks
     method: str
     assumptions: tuple[Assumption, ...] = field(default=())
+    stationary_point: ConvStationary | None = None
 
     @property
     def is_minimum(self) -> bool:
@@ -87,6 +91,7 @@ class Certificate:
             "flat": list(self.flat),
             "method": self.method,
             "smooth": not self.kinks.present,
+            "stationary_point": None if self.stationary_point is None else self.stationary_point.name,
             "assumptions": [row.as_dict() for row in self.assumptions],
         }
 
@@ -179,7 +184,8 @@ def certify(
     It is then a saddle if the smallest eigenvalue of the Hessian H is below −tolerance·‖H‖ and the loss is seen to
     fall along its eigenvector; a local minimum if H is positive beyond tolerance·‖H‖ on the complement of directions
     that known symmetries leave flat. A kernel that remains is examined to fourth order. Theory comes first where it
-    decides: zero loss, quadratic networks, G and F with the constants of their theorems.
+    decides: zero loss, quadratic networks, G and F with the constants of their theorems, and the stationary points of a
+    shared ReLU filter, which are named on data too.
 
     Parameters
     ----------
@@ -216,6 +222,7 @@ def certify(
             "undecided", reason, point.value, slope, nan, nan, nan, nan, None, 0.0, (), kinks, "none", rows
         )
     curvature = smallest_curvature(objective, params, dense_size=dense_size, seed=seed)
+    known = recognise(objective, params, tolerance)
     threshold = tolerance * curvature.norm * point.size
 
     def verdict(
@@ -228,10 +235,12 @@ def certify(
     ) -> Certificate:
         if kinks.present and "non-smooth" not in reason:
             reason = f"{reason}; {kinks}"
+        if known is not None:
+            reason = f"{reason}; {known.reason}"
         tree = None if direction is None else point.tree(direction / np.linalg.norm(direction))
         return Certificate(
             kind, reason, point.value, slope, threshold, lowest.eigenvalue, lowest.residual, lowest.norm,
-            tree, decrease, flat, kinks, curvature.method, rows,
+            tree, decrease, flat, kinks, curvature.method, rows, known,
         )  # fmt: skip
 
     scale = curvature.norm * point.size**2
@@ -250,6 +259,13 @@ def certify(
         drop, way = _fall(point, curvature.vector, curvature.norm)
         if drop > 0:
             return verdict("saddle", "the gradient vanishes and the Hessian has a negative eigenvalue", way, drop)
+    if isinstance(objective, PopulationConv) and known is not None and known.third_order:
+        # At φ = π no second derivative decides, and the third order is known.
+        if known.third_order > 0:
+            return verdict("local minimum", "flat to second order, and the loss grows with the third")
+        drop, way = _fall(point, np.asarray(ravel_pytree(turn(params))[0]), curvature.norm)
+        if drop > 0:
+            return verdict("saddle", "flat to second order, and the loss falls with the third", way, drop)
     if kinks.present:
         return verdict("undecided", f"{kinks}, so second derivatives do not decide")
     if curvature.eigenvalue > cut + curvature.residual:
