@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from planted.conv_networks import ConvNetwork
+from planted.conv_networks import ConvNetwork, as_patches
 from planted.inputs import Gaussian
 from planted.names import unknown
 from planted.precision import float64
@@ -114,6 +114,33 @@ def images_to_patches(images: ArrayLike, patch_shape: Sequence[int]) -> np.ndarr
         )
     grid = pixels.reshape(n, height // h, h, width // w, w, channels).transpose(0, 1, 3, 2, 4, 5)
     return np.ascontiguousarray(grid.reshape(n, (height // h) * (width // w), h * w * channels))
+
+
+def to_patches(X: ArrayLike, n_patches: int | None = None, patch_shape: Sequence[int] | None = None) -> np.ndarray:
+    """Patches (n, k, p) from patches, flat rows with `n_patches`, or images with a `patch_shape` (height, width).
+
+    >>> to_patches(np.ones((3, 4, 6)), patch_shape=(2, 3)).shape
+    (3, 4, 6)
+    >>> to_patches(np.ones((3, 4, 6, 1)))
+    Traceback (most recent call last):
+    ValueError: X has 4 dimensions: give (n, patches, patch size), flat rows with n_patches, or images with patch_shape
+    """
+    dimensions = np.ndim(X)
+    if patch_shape is None:
+        if dimensions not in (2, 3):
+            raise ValueError(
+                f"X has {dimensions} dimensions: give (n, patches, patch size), flat rows with n_patches, or images "
+                "with patch_shape"
+            )
+        return as_patches("X", X, n_patches)
+    if dimensions not in (3, 4):
+        raise ValueError(
+            f"X has {dimensions} dimensions: images are (n, height, width) or (n, height, width, channels)"
+        )
+    patches = images_to_patches(X, patch_shape)
+    if n_patches is not None and patches.shape[1] != n_patches:
+        raise ValueError(f"the images have {patches.shape[1]} patches, expected {n_patches}")
+    return patches
 
 
 def patch_to_image(patch: ArrayLike, patch_shape: Sequence[int]) -> np.ndarray:

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from planted.conv_datasets import images_to_patches, patch_to_image
-from planted.conv_networks import ConvNetwork, as_patches
+from planted.conv_datasets import patch_to_image, to_patches
+from planted.conv_networks import ConvNetwork
 from planted.methods import ConvResult, recover_conv
+from planted.solvers import silent
 
 
 class PlantedConvRegressor(RegressorMixin, BaseEstimator):
@@ -38,12 +40,16 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
     max_iterations : int
         Of each descent.
     random_state : None, int, RandomState or Generator
+    progress : callable, optional
+        Called as `progress(done, total, text)` while fitting.
 
     Attributes
     ----------
     network_ : ConvNetwork
         In canonical form: for a positively homogeneous φ, ‖filter‖ = 1.
     filter_ : array (p,), or (h, w) or (h, w, channels) for images
+    n_features_in_ : int
+        k·p, the inputs of a row however it is shaped.
     result_ : ConvResult
         Status, reason, noise, expected error and the fate of each restart.
 
@@ -69,6 +75,7 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
         whiten: bool = True,
         max_iterations: int = 3000,
         random_state: Any = None,
+        progress: Any = None,
     ) -> None:
         self.n_patches = n_patches
         self.patch_shape = patch_shape
@@ -77,23 +84,19 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
         self.whiten = whiten
         self.max_iterations = max_iterations
         self.random_state = random_state
+        self.progress = progress
 
-    def _patches(self, X: ArrayLike, n_patches: int | None) -> np.ndarray:
-        if self.patch_shape is None:
-            if np.ndim(X) not in (2, 3):
-                raise ValueError(
-                    f"X has {np.ndim(X)} dimensions: give (n, patches, patch size), flat rows with n_patches, or "
-                    "images with patch_shape"
-                )
-            return as_patches("X", X, n_patches)
-        patches = images_to_patches(X, self.patch_shape)
-        if n_patches is not None and patches.shape[1] != n_patches:
-            raise ValueError(f"the images have {patches.shape[1]} patches, expected {n_patches}")
-        return patches
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        # One filter and no intercept: on arbitrary targets the model has no power to speak of.
+        tags.regressor_tags.poor_score = True
+        return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Recover the network behind patches, flat rows or images X and targets y (n,)."""
-        patches = self._patches(X, self.n_patches)
+        X, y = validate_data(self, X, y, dtype=np.float64, allow_nd=True, y_numeric=True, ensure_min_samples=2)
+        patches = to_patches(X, self.n_patches, self.patch_shape)
         result = recover_conv(
             patches,
             y,
@@ -102,6 +105,7 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
             whiten=self.whiten,
             max_iterations=self.max_iterations,
             random_state=self.random_state,
+            progress=self.progress or silent,
         )
         if result.status != "recovered":
             warnings.warn(f"{result.status}: {result.reason}", ConvergenceWarning, stacklevel=2)
@@ -117,4 +121,7 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Outputs (n,) of the recovered network, for X as given to :meth:`fit`."""
         check_is_fitted(self, "network_")
-        return self.network_.predict(self._patches(X, self.network_.n_patches))
+        rows = check_array(X, dtype=np.float64, allow_nd=True)
+        if rows.ndim == 2:
+            rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.network_.predict(to_patches(rows, self.network_.n_patches, self.patch_shape))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -12,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planted import activations, names
+from planted import activations
 from planted.activations import Activation
-from planted.networks import ModelFileError, Network
+from planted.networks import ModelFileError, Network, read_model, stored_activation, write_model
 from planted.precision import float64
 from planted.validation import as_matrix
 
@@ -148,39 +147,29 @@ class ConvNetwork:
         ...     ConvNetwork.load(path).output
         array([2.])
         """
-        from safetensors.numpy import save
-
-        name, parameters = self.activation.name, dict(self.activation.parameters)
-        if name not in names.ACTIVATIONS or self.activation != activations.get(name, **parameters):
-            raise ValueError(f"activation {name!r} is not one of the library's: not saved")
-        path = Path(path)
-        metadata = {"format": _FORMAT, "activation": name, "parameters": json.dumps(parameters)}
-        partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(save({"filter": self.filter, "output": self.output}, metadata))
-        partial.replace(path)
-        return path
+        return write_model(path, _FORMAT, self.activation, {"filter": self.filter, "output": self.output})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ConvNetwork:
         """Read what :meth:`save` wrote. The file is data only: nothing in it is executed."""
-        from safetensors import SafetensorError, safe_open
-
-        path = Path(path)
-        if not path.is_file():
-            raise ModelFileError(f"no model file at {path}")
-        try:
-            with safe_open(path, framework="numpy") as file:
-                metadata = file.metadata() or {}
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError, ValueError, TypeError):
-            raise ModelFileError(f"{path} is not a planted model, or it is damaged") from None
+        metadata, arrays = read_model(path)
         if metadata.get("format") != _FORMAT or not {"filter", "output"} <= arrays.keys():
             raise ModelFileError(f"{path} is a safetensors file but not a planted convolution model")
         try:
-            activation = activations.get(metadata["activation"], **json.loads(metadata["parameters"]))
-            return cls(arrays["filter"], arrays["output"], activation)
+            return cls(arrays["filter"], arrays["output"], stored_activation(metadata))
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"{path} is not a valid planted model: {error}") from None
 
     def __repr__(self) -> str:
         return f"ConvNetwork({self.activation.name} filter of {self.patch_size} over {self.n_patches} patches)"
+
+
+def load_model(path: str | PathLike[str]) -> Network | ConvNetwork:
+    """The network of either kind that a file holds.
+
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load_model(ConvNetwork([1.0], [2.0]).save(os.path.join(folder, "model")))
+    ConvNetwork(relu filter of 1 over 1 patches)
+    """
+    return ConvNetwork.load(path) if read_model(path)[0].get("format") == _FORMAT else Network.load(path)

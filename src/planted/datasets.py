@@ -33,6 +33,7 @@ __all__ = [
     "DataError",
     "make_planted",
     "make_planted_conv",
+    "read_arrays",
     "read_table",
     "write_table",
 ]
@@ -165,7 +166,8 @@ def _read_frame(path: Path) -> Any:
     raise DataError(f"{path}: unknown kind of file {path.suffix!r}; use .csv, .tsv, .parquet or .npz")
 
 
-def _read_npz(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray | None]:
+def _npz_arrays(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """X and the target as they are in the file."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
@@ -178,10 +180,13 @@ def _read_npz(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray | 
     wanted = ["X"] if target is None else ["X", target]
     if not all(np.issubdtype(arrays[name].dtype, np.number) for name in wanted):
         raise DataError(f"{path}: X and the target must be numbers")
+    return arrays["X"], None if target is None else arrays[target]
+
+
+def _read_npz(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray | None]:
+    X, y = _npz_arrays(path, target)
     try:
-        if target is None:
-            return as_matrix("X", arrays["X"]), None
-        return as_rows(arrays["X"], arrays[target])
+        return (as_matrix("X", X), None) if y is None else as_rows(X, y)
     except ValueError as error:
         raise DataError(f"{path}: {error}") from None
 
@@ -236,6 +241,35 @@ def read_table(
         raise DataError(f"{path} has no input columns besides the target")
     X = np.column_stack([_column_to_float(frame, name, path) for name in chosen])
     return X, None if target is None else _column_to_float(frame, target, path), list(chosen)
+
+
+def read_arrays(path: str | PathLike[str], target: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Patches (n, k, p), images (n, H, W) or (n, H, W, channels) from an NPZ file, or flat rows from any table.
+
+    Returns X and y, or None where no target is named.
+
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "images.npz")
+    ...     np.savez(path, X=np.ones((2, 4, 4)), y=np.ones(2))
+    ...     read_arrays(path, "y")[0].shape
+    (2, 4, 4)
+    """
+    path = Path(path)
+    if path.suffix != ".npz":
+        return read_table(path, target)[:2]
+    if not path.is_file():
+        raise DataError(f"no data file at {path}")
+    X, y = _npz_arrays(path, target)
+    try:
+        if X.ndim not in (2, 3, 4):
+            raise ValueError(f"X has {X.ndim} dimensions, not two to four")
+        X, y = as_matrix("X", X, X.ndim), None if y is None else as_matrix("the target", y, 1)
+        if y is not None and len(X) != len(y):
+            raise ValueError(f"X has {len(X)} rows but the target has {len(y)} entries")
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from None
+    return X, y
 
 
 def write_table(path: str | PathLike[str], X: ArrayLike, y: ArrayLike | None = None) -> Path:

@@ -1,4 +1,4 @@
-r"""Which stationary point of Lemma 4.1 of Du et al. (2017) is this? For a shared ReLU filter, with a teacher or on data.
+r"""Which stationary point of Lemma 4.1 of Du et al. (2017) is this? For a shared ReLU filter, teacher known or not.
 
 In expectation the points are known from the teacher (see :func:`planted.objectives.stationary_points`). At the filter
 opposite to the teacher's, φ = π, the Hessian vanishes in every direction of the filter and a turn by t changes the loss

@@ -14,12 +14,14 @@ from planted.cli._common import (
     Quiet,
     Seed,
     describe_network,
+    fit_quietly,
     known,
     network_report,
     print_json,
     progress_bar,
     read_rows,
 )
+from planted.cli._conv import Patch, check_options, fit_conv
 from planted.names import ACTIVATIONS, METHODS
 
 
@@ -31,6 +33,9 @@ def fit(
     activation: Annotated[str, typer.Option(help=f"One of {', '.join(ACTIVATIONS)}.")] = "relu",
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "auto",
     bias: Annotated[bool, typer.Option("--bias", help="Neurons have biases.")] = False,
+    conv: Annotated[bool, typer.Option("--conv", help="One filter shared by all patches of a row.")] = False,
+    patch: Patch = None,
+    patches: Annotated[int | None, typer.Option(min=1, help="With --conv: patches in a flat row.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the network to this file (safetensors).")] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture of the fit to this file (PNG, SVG or PDF).")
@@ -42,9 +47,13 @@ def fit(
     """Recover the network behind a table of numbers.
 
     Example: planted fit data.csv --target y --hidden 8 --activation relu --out model
+
+    A filter shared by the patches of images: planted fit images.npz --conv --patch 4x4 --plot filter.png
     """
     known("activation", activation, ACTIVATIONS)
     known("method", method, METHODS)
+    given = {"--hidden": hidden != "auto", "--method": method != "auto", "--bias": bias, "--features": bool(features)}
+    check_options(conv, patch, patches, given)
     width: int | str = hidden
     if hidden != "auto":
         if not hidden.isdigit() or int(hidden) < 1:
@@ -55,6 +64,8 @@ def fit(
             raise ValueError(f"no folder {path.parent} to write {path.name} to")
     if not data.is_file():
         raise ValueError(f"no data file at {data}")
+    if conv:
+        return fit_conv(data, target, activation, patch, patches, out, plot, seed, quiet, as_json)
 
     from planted.estimators import PlantedRegressor
 
@@ -63,7 +74,7 @@ def fit(
         estimator = PlantedRegressor(
             n_hidden=width, activation=activation, method=method, fit_bias=bias, random_state=seed, progress=report
         )
-        _fit_quietly(estimator, X, y)
+        fit_quietly(estimator, X, y)
     if out is not None:
         estimator.network_.save(out)
     if plot is not None:
@@ -72,17 +83,6 @@ def fit(
         save_fit(plot, estimator.result_, estimator.predict(X), y)
     _report(estimator, names, out, plot, as_json)
     return NOT_RECOVERED if estimator.result_.status == "failed" else DONE
-
-
-def _fit_quietly(estimator: Any, X: Any, y: Any) -> None:
-    """Fit without the warning that repeats what the report says anyway."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator.fit(X, y)
 
 
 def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | None, as_json: bool) -> None:

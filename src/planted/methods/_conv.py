@@ -75,6 +75,8 @@ class ConvResult:
         Estimated relative standard error of the weights at this noise (the Cramér–Rao bound).
     restarts : tuple of ConvRestart
         The four restarts of the last descent.
+    curve : (array (T,), array (T, 4))
+        Iterations of the last descent at which it was looked at, and the loss of each restart there.
     n_iterations : int
         Iterations of all descents.
     seconds : float
@@ -87,6 +89,7 @@ class ConvResult:
     noise: float
     expected_error: float
     restarts: tuple[ConvRestart, ...]
+    curve: tuple[np.ndarray, np.ndarray]
     n_iterations: int
     seconds: float
 
@@ -121,12 +124,13 @@ def _chunk(objective: ConvSquared, state: Any, length: int) -> Any:
 
 def _descend(
     objective: ConvSquared, starts: Any, step: float, limit: int, all_restarts: bool, progress: Progress
-) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, int]:
-    """Params, losses of the restarts, whether each settled, and iterations done, until the best (or all) settle."""
+) -> tuple[dict[str, np.ndarray], np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Params, whether each restart settled, and the curve of losses, until the best (or all) settle."""
     values, gradients = jax.jit(jax.vmap(objective.traced_value_and_gradient))(starts)
     state = (starts, values, gradients, jnp.full(len(values), step))
     energy = float(objective.rows.mean(lambda block: 0.5 * jnp.sum(block["weight"] * block["y"] ** 2)))
     done, before = 0, np.full(len(values), np.inf)
+    steps, curve = [], []
     while True:
         params, values, gradients, _ = state
         losses = np.asarray(values)
@@ -137,9 +141,11 @@ def _descend(
         # Noise puts kinks next to a minimum, where the gradient stays large and only the loss can tell.
         settled = (norms <= _GRADIENT * energy) | (before - losses <= _PROGRESS * energy)
         before = losses
+        steps.append(done)
+        curve.append(losses)
         finished = settled.all() if all_restarts else settled[np.argmin(losses)]
         if finished or done >= limit:
-            return to_numpy(params), losses, settled, done
+            return to_numpy(params), settled, (np.array(steps), np.array(curve))
         state = _chunk(objective, state, _CHUNK)
         done += _CHUNK
         progress(min(done, limit), limit, f"loss {losses.min():.4g}")
@@ -236,8 +242,9 @@ def recover_conv(
     for attempt, size in enumerate([first, n] if first < n else [n, n]):
         white = ConvSquared(patches[:size] @ whitener, targets[:size], act)
         starts = sign_restarts(uniform_start(keys[attempt], p, k, radius))
-        params, losses, settled, done = _descend(white, starts, step, max_iterations, attempt > 0, progress)
-        iterations += done
+        params, settled, curve = _descend(white, starts, step, max_iterations, attempt > 0, progress)
+        losses = curve[1][-1]
+        iterations += int(curve[0][-1])
         for index in np.argsort(losses):
             found = white.network({name: leaf[index] for name, leaf in params.items()})
             near = ConvNetwork(whitener @ found.filter, found.output, act).canonical()
@@ -259,7 +266,7 @@ def recover_conv(
         for signs, fate, value in zip(SIGNS, _fates(params, settled, white, winner, status), losses, strict=True)
     )
     seconds = time.perf_counter() - began
-    return ConvResult(network, status, reason, loss, test.noise, error, restarts, iterations, seconds)
+    return ConvResult(network, status, reason, loss, test.noise, error, restarts, curve, iterations, seconds)
 
 
 def _verdict(
