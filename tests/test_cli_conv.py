@@ -83,6 +83,15 @@ def test_noise_is_status_1(capsys, folder):
     assert out.startswith("not recovered")
 
 
+def test_reproduce_du2017_quickly(capsys, tmp_path):
+    status, out, _ = run(capsys, "reproduce", "du2017", "--quick", "--out", tmp_path)
+    assert status == 0
+    assert out.count("[holds]") == 7
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"du2017-{name}.{kind}" for name in ("fig1", "theorems") for kind in ("png", "json")
+    }
+
+
 BAD = {
     "no such file": (["fit", "{f}/none.npz", "--conv"], "no data file"),
     "patch without conv": (["fit", "{f}/images.npz", "--patch", "2x2"], "add --conv"),
