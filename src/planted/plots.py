@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -98,8 +99,9 @@ def plot_two_phases(
 
     >>> plot_two_phases(np.arange(3), np.ones((3, 2)), ["success", "failure"], Figure().subplots(), phase_one_end=1)
     """
+    floor = 1e-16 * float(np.max(losses))  # below is rounding
     for label, loss in zip(labels, np.asarray(losses).T, strict=True):
-        axis.semilogy(steps, np.maximum(loss, 1e-33), label=label)
+        axis.semilogy(steps, np.maximum(loss, floor), label=label)
     if phase_one_end is not None:
         axis.axvline(phase_one_end, color="grey", linestyle=":", label="end of phase I")
     axis.set(xlabel="iteration", ylabel="loss")
@@ -167,5 +169,5 @@ def save_study(path: str | PathLike[str], study: Any) -> None:
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     study.draw(figure)
     verdicts = "; ".join(f"{c.statement}: {c.verdict}" for c in study.claims)
-    figure.suptitle(f"{study.name}: {study.title}\n{verdicts}", fontsize=9)
+    figure.suptitle(f"{study.name}: {study.title}\n{fill(verdicts, 150)}", fontsize=9)
     figure.savefig(path, dpi=150)
