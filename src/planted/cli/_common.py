@@ -66,17 +66,6 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None] | None
         yield report
 
 
-def fit_quietly(estimator: Any, X: Any, y: Any) -> None:
-    """Fit without the warning that repeats what the report says anyway."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator.fit(X, y)
-
-
 def plain(value: Any) -> Any:
     """`value` with NumPy arrays and numbers turned into what JSON can hold; NaN and infinity become None.
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, fit_quietly, print_json, progress_bar
+from planted.cli._common import DONE, NOT_RECOVERED, print_json, progress_bar
 
 Patch = Annotated[
     str | None, typer.Option(help="For a shared filter: X holds images, cut into patches of this HEIGHTxWIDTH.")
@@ -74,19 +74,19 @@ def fit_conv(
 ) -> int:  # fmt: skip
     """Recover a shared filter and write, draw and print it."""
     from planted.conv_datasets import patch_to_image
-    from planted.conv_estimators import PlantedConvRegressor
+    from planted.methods import recover_conv
+    from planted.solvers import silent
 
     Z, y = read_patches(data, target, patch, patches)
     with progress_bar(quiet) as report:
-        model = PlantedConvRegressor(activation=activation, random_state=seed, progress=report)
-        fit_quietly(model, Z, y)
-    network, result, shape = model.network_, model.result_, patch_shape(patch)
+        result = recover_conv(Z, y, activation=activation, random_state=seed, progress=report or silent)
+    network, shape = result.network, patch_shape(patch)
     if out is not None:
         network.save(out)
     if plot is not None:
         from planted.plots import save_conv_fit
 
-        save_conv_fit(plot, result, model.predict(Z), y, shape)
+        save_conv_fit(plot, result, network.predict(Z), y, shape)
     if as_json:
         print_json(
             {

@@ -14,7 +14,6 @@ from planted.cli._common import (
     Quiet,
     Seed,
     describe_network,
-    fit_quietly,
     known,
     network_report,
     print_json,
@@ -74,7 +73,7 @@ def fit(
         estimator = PlantedRegressor(
             n_hidden=width, activation=activation, method=method, fit_bias=bias, random_state=seed, progress=report
         )
-        fit_quietly(estimator, X, y)
+        _fit_quietly(estimator, X, y)
     if out is not None:
         estimator.network_.save(out)
     if plot is not None:
@@ -83,6 +82,17 @@ def fit(
         save_fit(plot, estimator.result_, estimator.predict(X), y)
     _report(estimator, names, out, plot, as_json)
     return NOT_RECOVERED if estimator.result_.status == "failed" else DONE
+
+
+def _fit_quietly(estimator: Any, X: Any, y: Any) -> None:
+    """Fit without the warning that repeats what the report says anyway."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.fit(X, y)
 
 
 def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | None, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from planted.methods._auto import auto
 from planted.methods._conv import ConvRestart, ConvResult, recover_conv
 from planted.methods._conv_dynamics import Trajectory, conv_descent, step_size_bound
+from planted.methods._conv_filters import ConvFilters, recover_filters
 from planted.methods._hermite import hermite
 from planted.methods._landscape import landscape
 from planted.methods._recovery import Recovery, refine, verdict
@@ -23,6 +24,7 @@ METHODS: dict[str, Callable[..., Recovery]] = {
 
 __all__ = [
     "METHODS",
+    "ConvFilters",
     "ConvRestart",
     "ConvResult",
     "Recovery",
@@ -32,6 +34,7 @@ __all__ = [
     "hermite",
     "landscape",
     "recover_conv",
+    "recover_filters",
     "refine",
     "squared",
     "step_size_bound",

@@ -197,7 +197,7 @@ def recover_conv(
     activation : str, Activation or callable
         φ.
     n_filters : int
-        Only 1 is known how to recover.
+        Must be 1; :func:`recover_filters` fits several.
     whiten : bool
         Descend in coordinates in which the patches' common covariance is the identity.
     descent_rows : int, optional
@@ -222,7 +222,7 @@ def recover_conv(
     objective = ConvSquared(patches, targets, act)
     n, k, p = patches.shape
     if n_filters != 1:
-        raise ValueError(f"one filter is known how to recover, not n_filters={n_filters!r}")
+        raise ValueError(f"this recovers one filter, not n_filters={n_filters!r}; use recover_filters for several")
     if n < p + k:
         raise ValueError(f"{n} rows cannot determine a filter of {p} entries and {k} output weights")
     energy = float(np.mean(targets**2)) / 2
@@ -277,6 +277,8 @@ def _verdict(
     error = expected_error(objective, network, test.noise)
     if loss <= _EXACT * energy:
         return "recovered", "the network reproduces every row to rounding", test, error
+    if not np.isfinite(error):
+        return "not recovered", "the rows do not determine all weights; more rows are needed", test, error
     if error > _LARGEST_ERROR:
         reason = f"the weights are uncertain by {error:.0%} at this noise; more rows are needed"
         return "not recovered", reason, test, error
