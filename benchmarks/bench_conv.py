@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 
-from planted.conv_datasets import make_planted_conv
-from planted.conv_networks import match_conv
+from planted import match
+from planted.datasets import make_planted_conv
 from planted.methods import recover_conv
 from planted.methods._conv_polish import expected_error
 from planted.objectives import ConvSquared
@@ -27,7 +27,7 @@ def recovery(noise, runs=20, n=20_000, k=16, p=16):
         result = recover_conv(data.X, data.y, random_state=1000 + seed)
         seconds.append(time.perf_counter() - began)
         statuses.append(result.status)
-        errors.append(match_conv(result.network, data.teacher).weight_error)
+        errors.append(match(result.network, data.teacher).weight_error)
         bounds.append(expected_error(ConvSquared(data.X, data.y), data.teacher, noise))
     return np.array(errors), np.array(bounds), np.array(seconds), statuses
 

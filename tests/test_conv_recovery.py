@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import planted
-from planted import ConvNetwork, PlantedConvRegressor, activations
-from planted.conv_datasets import images_to_patches, make_planted_conv, patch_to_image
-from planted.conv_networks import match_conv
+from planted import ConvNetwork, PlantedConvRegressor, activations, match
+from planted.conv_datasets import images_to_patches, patch_to_image
+from planted.datasets import make_planted_conv
 from planted.methods import recover_conv
 from planted.methods._conv_polish import expected_error, polish
 from planted.networks import ModelFileError
@@ -29,7 +29,7 @@ def test_recovery_without_noise_is_exact(activation):
     data = make_planted_conv(*SHAPE, activation=activation, random_state=1)
     result = recover_conv(data.X, data.y, activation=activation, random_state=2)
     assert result.status == "recovered"
-    assert match_conv(result.network, data.teacher).weight_error < 1e-10
+    assert match(result.network, data.teacher).weight_error < 1e-10
     assert any(restart.fate == "global minimum" for restart in result.restarts)
 
 
@@ -37,7 +37,7 @@ def test_recovery_reports_the_spurious_minimum():
     data = make_planted_conv(*SHAPE, output=[1.0, -1.0, 1.0, -1.0], random_state=0)
     result = recover_conv(data.X, data.y, random_state=0)
     assert {restart.fate for restart in result.restarts} == {"global minimum", "spurious minimum"}
-    assert match_conv(result.network, data.teacher).weight_error < 1e-10
+    assert match(result.network, data.teacher).weight_error < 1e-10
     assert "spurious minimum" in str(result)
 
 
@@ -47,7 +47,7 @@ def test_recovery_with_a_covariance_and_with_flat_rows():
     data = make_planted_conv(*SHAPE, cov=root @ root.T + 0.01 * np.eye(5), random_state=3)
     result = recover_conv(data.X.reshape(2000, -1), data.y, n_patches=4, random_state=0)
     assert result.status == "recovered"
-    assert match_conv(result.network, data.teacher).weight_error < 1e-9
+    assert match(result.network, data.teacher).weight_error < 1e-9
 
 
 def test_noise_is_estimated_and_the_error_is_as_expected():
@@ -55,7 +55,7 @@ def test_noise_is_estimated_and_the_error_is_as_expected():
     result = recover_conv(data.X, data.y, random_state=0)
     assert result.status == "recovered"
     assert abs(result.noise - 0.5) < 4 * 0.5 / math.sqrt(2 * 2000)
-    assert match_conv(result.network, data.teacher).weight_error < 3 * result.expected_error
+    assert match(result.network, data.teacher).weight_error < 3 * result.expected_error
 
 
 def test_expected_error_is_the_root_mean_square_error_of_many_fits():
@@ -65,7 +65,7 @@ def test_expected_error_is_the_root_mean_square_error_of_many_fits():
     errors = []
     for _ in range(60):
         objective = ConvSquared(data.X, data.y + 0.05 * rng.standard_normal(600))
-        errors.append(match_conv(polish(objective, data.teacher, steps=12)[0], data.teacher).weight_error)
+        errors.append(match(polish(objective, data.teacher, steps=12)[0], data.teacher).weight_error)
     squares = np.square(errors)
     assert abs(squares.mean() - bound**2) < 4 * squares.std() / math.sqrt(len(squares))
 
@@ -108,15 +108,17 @@ def test_network_equals_its_fully_connected_form_and_matches_like_it(activation)
     np.testing.assert_allclose(teacher.predict(Z), teacher.to_network().predict(Z.reshape(50, 12)), atol=1e-12)
     np.testing.assert_allclose(teacher.canonical().predict(Z), teacher.predict(Z), atol=1e-12)
     estimate = ConvNetwork(teacher.filter + 0.01, teacher.output - 0.02, activation)
-    by_conv = match_conv(estimate, teacher)
-    by_rows = planted.match(estimate.canonical().to_network(), teacher.canonical().to_network())
+    by_conv = match(estimate, teacher)
+    by_rows = match(estimate.canonical().to_network(), teacher.canonical().to_network())
     assert math.isclose(by_conv.weight_error, by_rows.weight_error, rel_tol=1e-9)
     assert math.isclose(by_conv.output_error, by_rows.output_error, rel_tol=1e-9)
     assert math.isclose(by_conv.max_angle, by_rows.max_angle, rel_tol=1e-6)
+    with pytest.raises(TypeError, match=r"estimate must be a planted.Network"):
+        match(estimate, teacher.to_network())
     parity = teacher.activation.parity
     if parity is not None:
         flipped = ConvNetwork(-teacher.filter, teacher.output * (1 if parity == "even" else -1), activation)
-        assert match_conv(flipped, teacher).weight_error < 1e-14
+        assert match(flipped, teacher).weight_error < 1e-14
 
 
 def test_networks_are_saved_and_damaged_files_are_refused(tmp_path):

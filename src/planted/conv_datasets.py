@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from planted.conv_networks import ConvNetwork
+from planted.conv_networks import ConvNetwork, as_patches
+from planted.inputs import Gaussian
+from planted.names import unknown
 from planted.precision import float64
 from planted.seeding import key_from
-from planted.validation import as_matrix
+from planted.teachers import OUTPUTS, teacher_output
+from planted.validation import as_matrix, count, non_negative
 
 
 @float64
@@ -58,17 +61,11 @@ def make_planted_conv(
     >>> data.X.shape, data.y.shape, data.teacher
     ((100, 4, 6), (100,), ConvNetwork(relu filter of 6 over 4 patches))
     """
-    # `planted.datasets` re-exports this function, so it is imported only when the function runs.
-    from planted.datasets import OUTPUTS, _count, _teacher_output
-    from planted.inputs import Gaussian
-    from planted.names import unknown
-
     n, k, p = (
-        _count(name, value)
+        count(name, value)
         for name, value in (("n_samples", n_samples), ("n_patches", n_patches), ("patch_size", patch_size))
     )
-    if not (np.isfinite(noise) and noise >= 0):
-        raise ValueError(f"noise must be a non-negative number, not {noise!r}")
+    non_negative("noise", noise)
     teacher_key, input_key, noise_key = jax.random.split(key_from(random_state), 3)
     rng = np.random.default_rng(np.asarray(jax.random.bits(teacher_key, (4,), np.uint32)))
     if isinstance(filter, str):
@@ -83,7 +80,7 @@ def make_planted_conv(
     if isinstance(output, str) and output not in ("gaussian", *OUTPUTS):
         raise ValueError(unknown("output", output, ("gaussian", *OUTPUTS)))
     gaussian = isinstance(output, str) and output == "gaussian"
-    outputs = rng.standard_normal(k) if gaussian else _teacher_output(output, k, rng)
+    outputs = rng.standard_normal(k) if gaussian else teacher_output(output, k, rng)
     teacher = ConvNetwork(weights, outputs, activation)
     law = Gaussian(np.zeros(p), cov)
     seed = int(jax.random.bits(input_key, (), jnp.uint32))
@@ -117,6 +114,33 @@ def images_to_patches(images: ArrayLike, patch_shape: Sequence[int]) -> np.ndarr
         )
     grid = pixels.reshape(n, height // h, h, width // w, w, channels).transpose(0, 1, 3, 2, 4, 5)
     return np.ascontiguousarray(grid.reshape(n, (height // h) * (width // w), h * w * channels))
+
+
+def to_patches(X: ArrayLike, n_patches: int | None = None, patch_shape: Sequence[int] | None = None) -> np.ndarray:
+    """Patches (n, k, p) from patches, flat rows with `n_patches`, or images with a `patch_shape` (height, width).
+
+    >>> to_patches(np.ones((3, 4, 6)), patch_shape=(2, 3)).shape
+    (3, 4, 6)
+    >>> to_patches(np.ones((3, 4, 6, 1)))
+    Traceback (most recent call last):
+    ValueError: X has 4 dimensions: give (n, patches, patch size), flat rows with n_patches, or images with patch_shape
+    """
+    dimensions = np.ndim(X)
+    if patch_shape is None:
+        if dimensions not in (2, 3):
+            raise ValueError(
+                f"X has {dimensions} dimensions: give (n, patches, patch size), flat rows with n_patches, or images "
+                "with patch_shape"
+            )
+        return as_patches("X", X, n_patches)
+    if dimensions not in (3, 4):
+        raise ValueError(
+            f"X has {dimensions} dimensions: images are (n, height, width) or (n, height, width, channels)"
+        )
+    patches = images_to_patches(X, patch_shape)
+    if n_patches is not None and patches.shape[1] != n_patches:
+        raise ValueError(f"the images have {patches.shape[1]} patches, expected {n_patches}")
+    return patches
 
 
 def patch_to_image(patch: ArrayLike, patch_shape: Sequence[int]) -> np.ndarray:

@@ -10,15 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from planted.conv_datasets import images_to_patches, patch_to_image
-from planted.conv_networks import ConvNetwork, as_patches
-from planted.methods import ConvResult, recover_conv
+from planted.conv_datasets import patch_to_image, to_patches
+from planted.conv_networks import ConvNetwork
+from planted.methods import ConvResult, Recovery, recover_conv, recover_filters
+from planted.networks import Network
+from planted.solvers import silent
+from planted.validation import count
 
 
 class PlantedConvRegressor(RegressorMixin, BaseEstimator):
-    """Recover one filter shared by non-overlapping patches, and the output weight of each patch.
+    """Recover a filter shared by non-overlapping patches, and the output weight of each patch.
 
     y = Σ_i output_i φ(filter·Z_i) + noise; see :func:`planted.methods.recover_conv` for how. A fit that does not
     recover the network warns and says why in `result_`.
@@ -32,33 +36,40 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
     activation : str, Activation or callable
         φ.
     n_filters : int
-        Only 1 is known how to recover.
+        f. More than one filter, each with its own outputs, is fitted by least squares from several starts, without
+        the guarantees of one; see :func:`planted.methods.recover_filters`.
     whiten : bool
         Descend in coordinates in which the patches' common covariance is the identity.
     max_iterations : int
         Of each descent.
     random_state : None, int, RandomState or Generator
+    progress : callable, optional
+        Called as `progress(done, total, text)` while fitting.
 
     Attributes
     ----------
-    network_ : ConvNetwork
-        In canonical form: for a positively homogeneous φ, ‖filter‖ = 1.
+    network_ : ConvNetwork, or Network for several filters
+        In canonical form: for a positively homogeneous φ, ‖filter‖ = 1. Several filters make a fully connected
+        network of f·k neurons on flat rows.
     filter_ : array (p,), or (h, w) or (h, w, channels) for images
-    result_ : ConvResult
+        For several filters, f of them stacked.
+    n_patches_, n_features_in_ : int
+        k, and k·p: the inputs of a row however it is shaped.
+    result_ : ConvResult, or Recovery for several filters
         Status, reason, noise, expected error and the fate of each restart.
 
     Examples
     --------
-    >>> from planted.conv_datasets import make_planted_conv
+    >>> from planted.datasets import make_planted_conv
     >>> data = make_planted_conv(1000, 4, 3, random_state=0)
     >>> model = PlantedConvRegressor(random_state=0).fit(data.X, data.y)
     >>> model.result_.status, round(model.score(data.X, data.y), 6)
     ('recovered', 1.0)
     """
 
-    network_: ConvNetwork
+    network_: ConvNetwork | Network
     filter_: np.ndarray
-    result_: ConvResult
+    result_: ConvResult | Recovery
 
     def __init__(
         self,
@@ -69,6 +80,7 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
         whiten: bool = True,
         max_iterations: int = 3000,
         random_state: Any = None,
+        progress: Any = None,
     ) -> None:
         self.n_patches = n_patches
         self.patch_shape = patch_shape
@@ -77,44 +89,46 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
         self.whiten = whiten
         self.max_iterations = max_iterations
         self.random_state = random_state
+        self.progress = progress
 
-    def _patches(self, X: ArrayLike, n_patches: int | None) -> np.ndarray:
-        if self.patch_shape is None:
-            if np.ndim(X) not in (2, 3):
-                raise ValueError(
-                    f"X has {np.ndim(X)} dimensions: give (n, patches, patch size), flat rows with n_patches, or "
-                    "images with patch_shape"
-                )
-            return as_patches("X", X, n_patches)
-        patches = images_to_patches(X, self.patch_shape)
-        if n_patches is not None and patches.shape[1] != n_patches:
-            raise ValueError(f"the images have {patches.shape[1]} patches, expected {n_patches}")
-        return patches
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        # One filter and no intercept: on arbitrary targets the model has no power to speak of.
+        tags.regressor_tags.poor_score = True
+        return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Recover the network behind patches, flat rows or images X and targets y (n,)."""
-        patches = self._patches(X, self.n_patches)
-        result = recover_conv(
-            patches,
-            y,
-            activation=self.activation,
-            n_filters=self.n_filters,
-            whiten=self.whiten,
-            max_iterations=self.max_iterations,
-            random_state=self.random_state,
-        )
-        if result.status != "recovered":
+        X, y = validate_data(self, X, y, dtype=np.float64, allow_nd=True, y_numeric=True, ensure_min_samples=2)
+        patches = to_patches(X, self.n_patches, self.patch_shape)
+        common = {
+            "activation": self.activation,
+            "random_state": self.random_state,
+            "progress": self.progress or silent,
+        }
+        result: ConvResult | Recovery
+        if count("n_filters", self.n_filters) == 1:
+            result = recover_conv(patches, y, whiten=self.whiten, max_iterations=self.max_iterations, **common)
+            filters = result.network.filter[None]
+        else:
+            result = recover_filters(patches, y, self.n_filters, **common)
+            filters = result.details["filters"]
+        if result.status in ("not recovered", "failed"):
             warnings.warn(f"{result.status}: {result.reason}", ConvergenceWarning, stacklevel=2)
         self.result_, self.network_ = result, result.network
+        self.n_patches_ = patches.shape[1]
         self.n_features_in_ = patches.shape[1] * patches.shape[2]
-        self.filter_ = (
-            result.network.filter
-            if self.patch_shape is None
-            else patch_to_image(result.network.filter, self.patch_shape)
-        )
+        if self.patch_shape is not None:
+            filters = np.stack([patch_to_image(one, self.patch_shape) for one in filters])
+        self.filter_ = filters[0] if self.n_filters == 1 else filters
         return self
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Outputs (n,) of the recovered network, for X as given to :meth:`fit`."""
         check_is_fitted(self, "network_")
-        return self.network_.predict(self._patches(X, self.network_.n_patches))
+        rows = check_array(X, dtype=np.float64, allow_nd=True)
+        if rows.ndim == 2:
+            rows = validate_data(self, X, dtype=np.float64, reset=False)
+        patches = to_patches(rows, self.n_patches_, self.patch_shape)
+        return self.network_.predict(patches if self.n_filters == 1 else patches.reshape(len(patches), -1))

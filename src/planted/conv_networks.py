@@ -1,8 +1,7 @@
-"""Networks with one filter shared by non-overlapping patches: evaluate, canonical form, matching, save, load."""
+"""Networks with one filter shared by non-overlapping patches: evaluate, canonical form, save, load."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -12,10 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planted import activations, names
+from planted import activations
 from planted.activations import Activation
-from planted.matching import Match
-from planted.networks import ModelFileError, Network
+from planted.networks import ModelFileError, Network, read_model, stored_activation, write_model
 from planted.precision import float64
 from planted.validation import as_matrix
 
@@ -149,37 +147,16 @@ class ConvNetwork:
         ...     ConvNetwork.load(path).output
         array([2.])
         """
-        from safetensors.numpy import save
-
-        name, parameters = self.activation.name, dict(self.activation.parameters)
-        if name not in names.ACTIVATIONS or self.activation != activations.get(name, **parameters):
-            raise ValueError(f"activation {name!r} is not one of the library's: not saved")
-        path = Path(path)
-        metadata = {"format": _FORMAT, "activation": name, "parameters": json.dumps(parameters)}
-        partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(save({"filter": self.filter, "output": self.output}, metadata))
-        partial.replace(path)
-        return path
+        return write_model(path, _FORMAT, self.activation, {"filter": self.filter, "output": self.output})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ConvNetwork:
         """Read what :meth:`save` wrote. The file is data only: nothing in it is executed."""
-        from safetensors import SafetensorError, safe_open
-
-        path = Path(path)
-        if not path.is_file():
-            raise ModelFileError(f"no model file at {path}")
-        try:
-            with safe_open(path, framework="numpy") as file:
-                metadata = file.metadata() or {}
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError, ValueError, TypeError):
-            raise ModelFileError(f"{path} is not a planted model, or it is damaged") from None
+        metadata, arrays = read_model(path)
         if metadata.get("format") != _FORMAT or not {"filter", "output"} <= arrays.keys():
             raise ModelFileError(f"{path} is a safetensors file but not a planted convolution model")
         try:
-            activation = activations.get(metadata["activation"], **json.loads(metadata["parameters"]))
-            return cls(arrays["filter"], arrays["output"], activation)
+            return cls(arrays["filter"], arrays["output"], stored_activation(metadata))
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"{path} is not a valid planted model: {error}") from None
 
@@ -187,50 +164,12 @@ class ConvNetwork:
         return f"ConvNetwork({self.activation.name} filter of {self.patch_size} over {self.n_patches} patches)"
 
 
-def _rows(network: ConvNetwork) -> np.ndarray:
-    """The scale-free rows (k, p) that `planted.match` compares: output_i·filter for 1-homogeneous φ, and so on."""
-    degree = network.activation.homogeneity
-    if degree is None:
-        return np.tile(network.filter, (network.n_patches, 1))
-    scaled = network.output if degree == 1 else np.abs(network.output) ** (1 / degree)
-    return np.outer(scaled, network.filter)
+def load_model(path: str | PathLike[str]) -> Network | ConvNetwork:
+    """The network of either kind that a file holds.
 
-
-def match_conv(estimate: ConvNetwork, teacher: ConvNetwork) -> Match:
-    """Compare two networks with shared filters, free of the scale (c·filter, output/c) and, for even or odd φ, sign.
-
-    Patches have a place, so none is permuted: `permutation` is 0, …, k − 1. The errors are those of
-    `planted.match` for the same networks written fully connected: `weight_error` is the relative Frobenius error
-    of output_i·filter (k, p) for a 1-homogeneous φ.
-
-    Examples
-    --------
-    >>> m = match_conv(ConvNetwork([4.0, 0.0], [1.0, 2.0]), ConvNetwork([2.0, 0.0], [2.0, 4.0]))
-    >>> m.weight_error, m.output_error, m.max_angle
-    (0.0, 0.0, 0.0)
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load_model(ConvNetwork([1.0], [2.0]).save(os.path.join(folder, "model")))
+    ConvNetwork(relu filter of 1 over 1 patches)
     """
-    for name, network in (("estimate", estimate), ("teacher", teacher)):
-        if not isinstance(network, ConvNetwork):
-            raise TypeError(f"{name} must be a planted.ConvNetwork, not {type(network).__name__}")
-    if (estimate.patch_size, estimate.n_patches) != (teacher.patch_size, teacher.n_patches):
-        raise ValueError(f"{estimate!r} and {teacher!r} take patches of different size or number")
-    if estimate.activation != teacher.activation:
-        raise ValueError(f"estimate has activation {estimate.activation!r}, teacher has {teacher.activation!r}")
-
-    def relative(found: np.ndarray, wanted: np.ndarray) -> float:
-        return float(np.linalg.norm(found - wanted) / (np.linalg.norm(wanted) or 1.0))
-
-    wanted = teacher.canonical()
-    found = estimate.canonical()
-    if teacher.activation.parity is not None and found.filter @ wanted.filter < 0:
-        # Near a zero first entry the canonical signs of two close filters can differ.
-        sign = -1.0 if teacher.activation.parity == "odd" else 1.0
-        found = ConvNetwork(-found.filter, sign * found.output, found.activation)
-    u, v = (w / (np.linalg.norm(w) or 1.0) for w in (found.filter, wanted.filter))
-    angle = 2 * np.arctan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
-    return Match(
-        permutation=np.arange(teacher.n_patches),
-        weight_error=relative(_rows(found), _rows(wanted)),
-        output_error=relative(found.output, wanted.output),
-        max_angle=float(np.degrees(angle)),
-    )
+    return ConvNetwork.load(path) if read_model(path)[0].get("format") == _FORMAT else Network.load(path)

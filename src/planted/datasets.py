@@ -10,67 +10,37 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import ortho_group, random_correlation
 from sklearn.utils import Bunch
 
 from planted import activations
 from planted import inputs as input_laws
+from planted.conv_datasets import make_planted_conv
 from planted.names import unknown
 from planted.networks import Network
 from planted.precision import float64
 from planted.seeding import key_from
-from planted.validation import as_matrix, as_rows
+from planted.teachers import OUTPUTS, WEIGHTS, teacher_output, teacher_weights
+from planted.validation import as_matrix, as_rows, count, non_negative
 
-WEIGHTS = ("orthogonal", "gaussian", "correlated")
-OUTPUTS = ("ones", "positive", "mixed")
 INPUTS = ("gaussian", "mixture", "laplace")
 TASKS = ("regression", "classification")
+
+__all__ = [
+    "INPUTS",
+    "OUTPUTS",
+    "TASKS",
+    "WEIGHTS",
+    "DataError",
+    "make_planted",
+    "make_planted_conv",
+    "read_arrays",
+    "read_table",
+    "write_table",
+]
 
 
 class DataError(ValueError):
     """A data file, or something in it, cannot be used; the message says what and where."""
-
-
-def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, not {value!r}")
-    return int(value)
-
-
-def _teacher_weights(kind: Any, k: int, d: int, condition: float, rng: np.random.Generator) -> np.ndarray:
-    if not isinstance(kind, str):
-        weights = np.array(kind, dtype=np.float64)
-        if weights.shape != (k, d):
-            raise ValueError(f"weights has shape {weights.shape}, expected ({k}, {d})")
-        return weights
-    if kind not in WEIGHTS:
-        raise ValueError(unknown("weights", kind, WEIGHTS))
-    if kind == "gaussian":
-        weights = rng.standard_normal((k, d))
-        return weights / np.linalg.norm(weights, axis=1, keepdims=True)
-    if k > d:
-        raise ValueError(f"{kind} weights need n_hidden ≤ n_features, but {k} > {d}; use weights='gaussian'")
-    basis = ortho_group.rvs(d, random_state=rng)[:k] if d > 1 else np.ones((1, 1))
-    if kind == "orthogonal" or k == 1:
-        return basis
-    # A Gram matrix with unit diagonal and this spectrum gives unit rows and the stated condition number.
-    spectrum = np.geomspace(1.0, condition**2, k)
-    gram = random_correlation.rvs(spectrum * k / spectrum.sum(), random_state=rng)
-    return np.linalg.cholesky(gram) @ basis
-
-
-def _teacher_output(kind: Any, k: int, rng: np.random.Generator) -> np.ndarray:
-    if not isinstance(kind, str):
-        output = np.array(kind, dtype=np.float64)
-        if output.shape != (k,):
-            raise ValueError(f"output has shape {output.shape}, expected ({k},)")
-        return output
-    if kind not in OUTPUTS:
-        raise ValueError(unknown("output", kind, OUTPUTS))
-    if kind == "ones":
-        return np.ones(k)
-    size = rng.uniform(1.0, 2.0, k)
-    return size if kind == "positive" else size * rng.choice([-1.0, 1.0], k)
 
 
 def _input_law(name: str, d: int) -> input_laws.Density:
@@ -133,21 +103,20 @@ def make_planted(
     ((100, 5), (100,), Network(3 relu neurons, 5 inputs))
     """
     n, d, k = (
-        _count(name, value)
+        count(name, value)
         for name, value in (("n_samples", n_samples), ("n_features", n_features), ("n_hidden", n_hidden))
     )
     if task not in TASKS:
         raise ValueError(unknown("task", task, TASKS))
-    if not (np.isfinite(noise) and noise >= 0):
-        raise ValueError(f"noise must be a non-negative number, not {noise!r}")
+    non_negative("noise", noise)
     if not (np.isfinite(condition_number) and condition_number >= 1):
         raise ValueError(f"condition_number must be at least 1, not {condition_number!r}")
     act = activations.get(activation)
     key = key_from(random_state)
     teacher_key, input_key, noise_key = jax.random.split(key, 3)
     rng = np.random.default_rng(np.asarray(jax.random.bits(teacher_key, (4,), np.uint32)))
-    rows = _teacher_weights(weights, k, d, condition_number, rng)
-    out = _teacher_output(output, k, rng)
+    rows = teacher_weights(weights, k, d, condition_number, rng)
+    out = teacher_output(output, k, rng)
     biases = (rng.normal(0.0, 0.5, k) if bias else None) if isinstance(bias, bool) else np.asarray(bias, float)
     if task == "classification":
         low, high = act.range
@@ -182,7 +151,7 @@ def _column_to_float(frame: Any, name: str, path: Path) -> np.ndarray:
         if bad is not None and numbers[bad] is None and text[bad] is not None:
             raise DataError(f"{path}: column {name!r} holds text, {text[bad]!r} in row {bad + 1}")
         column = numbers
-    if column.null_count():
+    if column.nullcount():
         row = int(column.is_null().arg_max()) + 1
         raise DataError(f"{path}: column {name!r} has a missing value in row {row}")
     values = column.cast(pl.Float64).to_numpy()
@@ -207,7 +176,8 @@ def _read_frame(path: Path) -> Any:
     raise DataError(f"{path}: unknown kind of file {path.suffix!r}; use .csv, .tsv, .parquet or .npz")
 
 
-def _read_npz(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray | None]:
+def _npz_arrays(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """X and the target as they are in the file."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
@@ -220,10 +190,13 @@ def _read_npz(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray | 
     wanted = ["X"] if target is None else ["X", target]
     if not all(np.issubdtype(arrays[name].dtype, np.number) for name in wanted):
         raise DataError(f"{path}: X and the target must be numbers")
+    return arrays["X"], None if target is None else arrays[target]
+
+
+def _read_npz(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray | None]:
+    X, y = _npz_arrays(path, target)
     try:
-        if target is None:
-            return as_matrix("X", arrays["X"]), None
-        return as_rows(arrays["X"], arrays[target])
+        return (as_matrix("X", X), None) if y is None else as_rows(X, y)
     except ValueError as error:
         raise DataError(f"{path}: {error}") from None
 
@@ -278,6 +251,35 @@ def read_table(
         raise DataError(f"{path} has no input columns besides the target")
     X = np.column_stack([_column_to_float(frame, name, path) for name in chosen])
     return X, None if target is None else _column_to_float(frame, target, path), list(chosen)
+
+
+def read_arrays(path: str | PathLike[str], target: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Patches (n, k, p), images (n, H, W) or (n, H, W, channels) from an NPZ file, or flat rows from any table.
+
+    Returns X and y, or None where no target is named.
+
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "images.npz")
+    ...     np.savez(path, X=np.ones((2, 4, 4)), y=np.ones(2))
+    ...     read_arrays(path, "y")[0].shape
+    (2, 4, 4)
+    """
+    path = Path(path)
+    if path.suffix != ".npz":
+        return read_table(path, target)[:2]
+    if not path.is_file():
+        raise DataError(f"no data file at {path}")
+    X, y = _npz_arrays(path, target)
+    try:
+        if X.ndim not in (2, 3, 4):
+            raise ValueError(f"X has {X.ndim} dimensions, not two to four")
+        X, y = as_matrix("X", X, X.ndim), None if y is None else as_matrix("the target", y, 1)
+        if y is not None and len(X) != len(y):
+            raise ValueError(f"X has {len(X)} rows but the target has {len(y)} entries")
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from None
+    return X, y
 
 
 def write_table(path: str | PathLike[str], X: ArrayLike, y: ArrayLike | None = None) -> Path:

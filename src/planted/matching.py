@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
+from planted.conv_networks import ConvNetwork
 from planted.networks import Network
 
 
@@ -56,11 +57,19 @@ def _features(network: Network) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return weights * np.abs(network.output)[:, None] ** (1 / degree), outputs, directions
 
 
-def match(estimate: Network, teacher: Network) -> Match:
+def _dense(name: str, network: object) -> Network:
+    if not isinstance(network, Network):
+        raise TypeError(f"{name} must be a planted.Network, as the other one is, not {type(network).__name__}")
+    return network
+
+
+def match(estimate: Network | ConvNetwork, teacher: Network | ConvNetwork) -> Match:
     """Match the neurons of `estimate` to those of `teacher` at least total squared error.
 
     The assignment is optimal (Hungarian method). Rescaling (homogeneous φ), flipping a neuron's sign
-    (even or odd φ) and reordering cost nothing.
+    (even or odd φ) and reordering cost nothing. Patches of a shared filter have a place, so for two
+    :class:`planted.ConvNetwork` nothing is reordered; their errors are those of the same networks written
+    fully connected.
 
     Examples
     --------
@@ -69,10 +78,12 @@ def match(estimate: Network, teacher: Network) -> Match:
     >>> m = match(estimate, teacher)
     >>> m.permutation, m.weight_error, m.max_angle
     (array([1, 0]), 0.0, 0.0)
+    >>> match(ConvNetwork([4.0, 0.0], [1.0, 2.0]), ConvNetwork([2.0, 0.0], [2.0, 4.0])).weight_error
+    0.0
     """
-    for name, network in (("estimate", estimate), ("teacher", teacher)):
-        if not isinstance(network, Network):
-            raise TypeError(f"{name} must be a planted.Network, not {type(network).__name__}")
+    if isinstance(estimate, ConvNetwork) and isinstance(teacher, ConvNetwork):
+        return _match_conv(estimate, teacher)
+    estimate, teacher = _dense("estimate", estimate), _dense("teacher", teacher)
     if estimate.n_features != teacher.n_features:
         raise ValueError(f"estimate takes {estimate.n_features} inputs but teacher takes {teacher.n_features}")
     if estimate.activation.name != teacher.activation.name:
@@ -117,6 +128,31 @@ def match(estimate: Network, teacher: Network) -> Match:
         half = np.arctan2(np.linalg.norm(v - v_star, axis=1), np.linalg.norm(v + v_star, axis=1))
         angle = float(np.degrees(2 * half.max(initial=0.0)))
     return Match(permutation, error(w, w_star, signs[:, 0]), error(a, a_star, signs[:, 1]), angle)
+
+
+def _match_conv(estimate: ConvNetwork, teacher: ConvNetwork) -> Match:
+    """Compare two shared filters, free of the scale (c·filter, output/c) and, for even or odd φ, of the sign."""
+    if (estimate.patch_size, estimate.n_patches) != (teacher.patch_size, teacher.n_patches):
+        raise ValueError(f"{estimate!r} and {teacher!r} take patches of different size or number")
+    if estimate.activation != teacher.activation:
+        raise ValueError(f"estimate has activation {estimate.activation!r}, teacher has {teacher.activation!r}")
+
+    def relative(found: np.ndarray, wanted: np.ndarray) -> float:
+        return float(np.linalg.norm(found - wanted) / (np.linalg.norm(wanted) or 1.0))
+
+    wanted, found = teacher.canonical(), estimate.canonical()
+    if teacher.activation.parity is not None and found.filter @ wanted.filter < 0:
+        # Near a zero first entry the canonical signs of two close filters can differ.
+        sign = -1.0 if teacher.activation.parity == "odd" else 1.0
+        found = ConvNetwork(-found.filter, sign * found.output, found.activation)
+    (rows, outputs, u), (rows_star, outputs_star, u_star) = (_features(net.to_network()) for net in (found, wanted))
+    angle = 2 * np.arctan2(np.linalg.norm(u[0] - u_star[0]), np.linalg.norm(u[0] + u_star[0]))
+    return Match(
+        permutation=np.arange(teacher.n_patches),
+        weight_error=relative(rows, rows_star),
+        output_error=relative(outputs, outputs_star),
+        max_angle=float(np.degrees(angle)),
+    )
 
 
 def permutation_error(Q: ArrayLike) -> float:

@@ -35,6 +35,45 @@ def _finite(name: str, value: ArrayLike, ndim: int) -> np.ndarray:
     return array
 
 
+def write_model(path: str | PathLike[str], form: str, activation: Activation, arrays: dict[str, np.ndarray]) -> Path:
+    """Write arrays and an activation of the library as safetensors, whole or not at all; returns the path."""
+    from safetensors.numpy import save
+
+    name, parameters = activation.name, dict(activation.parameters)
+    if name not in names.ACTIVATIONS or activation != activations.get(name, **parameters):
+        raise ValueError(f"activation {name!r} is not one of the library's: not saved")
+    path = Path(path)
+    metadata = {"format": form, "activation": name, "parameters": json.dumps(parameters)}
+    data = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata)
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(data)
+    partial.replace(path)
+    return path
+
+
+def read_model(path: str | PathLike[str]) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """Metadata and arrays of a safetensors file; nothing in it is executed."""
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(path)
+    if not path.is_file():
+        raise ModelFileError(f"no model file at {path}")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, TypeError):
+        raise ModelFileError(f"{path} is not a planted model, or it is damaged") from None
+
+
+def stored_activation(metadata: dict[str, str]) -> Activation:
+    """The activation that :func:`write_model` noted.
+
+    >>> stored_activation({"activation": "relu", "parameters": "{}"}).name
+    'relu'
+    """
+    return activations.get(metadata["activation"], **json.loads(metadata["parameters"]))
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """The network x ↦ intercept + Σ_i output_i φ(weights_i·x + bias_i).
@@ -158,49 +197,22 @@ class Network:
         ...     Network.load(path).output
         array([2.])
         """
-        from safetensors.numpy import save
-
-        parameters = dict(self.activation.parameters)
-        name = self.activation.name
-        if name not in names.ACTIVATIONS or self.activation != activations.get(name, **parameters):
-            raise ValueError(f"activation {self.activation.name!r} is not one of the library's: not saved")
-        path = Path(path)
         arrays = {"weights": self.weights, "output": self.output, "intercept": np.array(self.intercept)}
         if self.bias is not None:
             arrays["bias"] = self.bias
-        metadata = {
-            "format": _FORMAT,
-            "activation": self.activation.name,
-            "parameters": json.dumps(parameters),
-        }
-        data = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata)
-        partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(data)
-        partial.replace(path)
-        return path
+        return write_model(path, _FORMAT, self.activation, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Network:
         """Read what :meth:`save` wrote. The file is data only: nothing in it is executed."""
-        from safetensors import SafetensorError, safe_open
-
-        path = Path(path)
-        if not path.is_file():
-            raise ModelFileError(f"no model file at {path}")
-        try:
-            with safe_open(path, framework="numpy") as file:
-                metadata = file.metadata() or {}
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError, ValueError, TypeError):
-            raise ModelFileError(f"{path} is not a planted model, or it is damaged") from None
+        metadata, arrays = read_model(path)
         if metadata.get("format") != _FORMAT or not {"weights", "output", "intercept"} <= arrays.keys():
             raise ModelFileError(f"{path} is a safetensors file but not a planted model")
         try:
-            activation = activations.get(metadata["activation"], **json.loads(metadata["parameters"]))
             return cls(
                 arrays["weights"],
                 arrays["output"],
-                activation,
+                stored_activation(metadata),
                 arrays.get("bias"),
                 float(arrays["intercept"]),
             )

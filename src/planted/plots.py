@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,65 @@ def save_fit(path: str | PathLike[str], result: Any, prediction: np.ndarray, y: 
     figure.savefig(path, dpi=150)
 
 
+def plot_filter(filter: np.ndarray, patch_shape: tuple[int, int] | None, axis: Any) -> None:
+    """A filter (h·w·c,) as an image, channels side by side; as a single row where no shape (h, w) is known.
+
+    >>> plot_filter(np.arange(12.0), (2, 3), Figure().subplots())
+    """
+    h, w = patch_shape or (1, len(filter))
+    channels = np.asarray(filter).reshape(h, w, -1)
+    gap = np.full((h, 1, channels.shape[2]), np.nan)
+    # Signed and centred: white is zero whatever the filter's scale.
+    size = float(np.abs(channels).max()) or 1.0
+    tiles = np.concatenate([channels, gap], axis=1).transpose(0, 2, 1).reshape(h, -1)[:, :-1]
+    image = axis.imshow(tiles, cmap="RdBu_r", vmin=-size, vmax=size)
+    axis.figure.colorbar(image, ax=axis, shrink=0.8, label="weight")
+    axis.set(xticks=[], yticks=[], title="filter")
+
+
+def plot_two_phases(
+    steps: np.ndarray, losses: np.ndarray, labels: list[str], axis: Any, phase_one_end: int | None = None
+) -> None:
+    """Losses (T, restarts) against iterations (T,) on a logarithmic axis, with the end of phase I where it is known.
+
+    >>> plot_two_phases(np.arange(3), np.ones((3, 2)), ["success", "failure"], Figure().subplots(), phase_one_end=1)
+    """
+    floor = 1e-16 * float(np.max(losses))  # below is rounding
+    for label, loss in zip(labels, np.asarray(losses).T, strict=True):
+        axis.semilogy(steps, np.maximum(loss, floor), label=label)
+    if phase_one_end is not None:
+        axis.axvline(phase_one_end, color="grey", linestyle=":", label="end of phase I")
+    axis.set(xlabel="iteration", ylabel="loss")
+    axis.legend(frameon=False)
+
+
+def save_conv_fit(
+    path: str | PathLike[str],
+    result: Any,
+    prediction: np.ndarray,
+    y: np.ndarray,
+    patch_shape: tuple[int, int] | None = None,
+) -> None:
+    """Write a picture of a recovered filter: the filter, the restarts' losses, prediction against observation.
+
+    >>> import tempfile, os
+    >>> from planted import datasets, methods
+    >>> data = datasets.make_planted_conv(1000, 4, 3, random_state=0)
+    >>> result = methods.recover_conv(data.X, data.y, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_conv_fit(os.path.join(folder, "filter.png"), result, result.network.predict(data.X), data.y)
+    """
+    figure = Figure(figsize=(14, 4), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    plot_filter(result.network.filter, patch_shape, left)
+    labels = [f"({r.signs[0]:+d}, {r.signs[1]:+d}) {r.fate}" for r in result.restarts]
+    steps, losses = result.curve
+    plot_two_phases(steps, losses, labels, middle)
+    plot_prediction(prediction, y, right)
+    figure.suptitle(f"{result.status}: {result.reason}")
+    figure.savefig(path, dpi=150)
+
+
 def save_demo(path: str | PathLike[str], start: np.ndarray, network: Network, teacher: Network, result: Any) -> None:
     """Write the demonstration's picture: overlap with the teacher before and after, and the losses.
 
@@ -109,5 +169,5 @@ def save_study(path: str | PathLike[str], study: Any) -> None:
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     study.draw(figure)
     verdicts = "; ".join(f"{c.statement}: {c.verdict}" for c in study.claims)
-    figure.suptitle(f"{study.name}: {study.title}\n{verdicts}", fontsize=9)
+    figure.suptitle(f"{study.name}: {study.title}\n{fill(verdicts, 150)}", fontsize=9)
     figure.savefig(path, dpi=150)

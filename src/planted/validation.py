@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -41,3 +43,27 @@ def as_rows(X: ArrayLike, y: ArrayLike, ndim: int = 2) -> tuple[np.ndarray, np.n
     if len(inputs) != len(targets):
         raise ValueError(f"X has {len(inputs)} rows but y has {len(targets)} entries")
     return inputs, targets
+
+
+def count(name: str, value: Any) -> int:
+    """`value` as a positive integer, or a ValueError.
+
+    >>> count("n_samples", 0)
+    Traceback (most recent call last):
+    ValueError: n_samples must be a positive integer, not 0
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, not {value!r}")
+    return int(value)
+
+
+def non_negative(name: str, value: Any) -> float:
+    """`value` as a finite number of at least zero, or a ValueError.
+
+    >>> non_negative("noise", -1.0)
+    Traceback (most recent call last):
+    ValueError: noise must be a non-negative number, not -1.0
+    """
+    if not (np.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a non-negative number, not {value!r}")
+    return float(value)

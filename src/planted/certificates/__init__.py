@@ -2,6 +2,7 @@
 
 from planted.certificates._assumptions import Assumption, assumptions
 from planted.certificates._certify import KINDS, Certificate, certify
+from planted.certificates._conv import ConvStationary
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._normality import Normality, henze_zirkler
 from planted.certificates._symmetries import Symmetry, flat_symmetries
@@ -11,6 +12,7 @@ __all__ = [
     "KINDS",
     "Assumption",
     "Certificate",
+    "ConvStationary",
     "Curvature",
     "Kinks",
     "Normality",

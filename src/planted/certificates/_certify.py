@@ -10,12 +10,13 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from planted.certificates._assumptions import Assumption, assumptions_of
+from planted.certificates._conv import ConvStationary, recognise, turn
 from planted.certificates._degenerate import examine
 from planted.certificates._global import global_verdict
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._scaled import Scaled, units_of
 from planted.certificates._symmetries import Symmetry, flat_symmetries, span
-from planted.objectives import Objective, Params, Squared
+from planted.objectives import Objective, Params, PopulationConv, Squared
 from planted.objectives._curvature import DENSE_SIZE, Curvature, smallest_curvature
 from planted.precision import float64, to_numpy
 
@@ -49,6 +50,8 @@ class Certificate:
     assumptions : tuple of Assumption
         Which assumptions of the theorems hold.
     method : "dense" or "lanczos"
+    stationary_point : ConvStationary or None
+        For a shared filter, the point of Lemma 4.1 of Du et al. (2017) that this is.
     """
 
     kind: str
@@ -65,6 +68,7 @@ class Certificate:
     kinks: Kinks
     method: str
     assumptions: tuple[Assumption, ...] = field(default=())
+    stationary_point: ConvStationary | None = None
 
     @property
     def is_minimum(self) -> bool:
@@ -89,6 +93,7 @@ class Certificate:
             "flat": list(self.flat),
             "method": self.method,
             "smooth": not self.kinks.present,
+            "stationary_point": None if self.stationary_point is None else self.stationary_point.name,
             "assumptions": [row.as_dict() for row in self.assumptions],
         }
 
@@ -202,7 +207,8 @@ def certify(
     smallest eigenvalue of the Hessian H is below −tolerance·‖H‖ and the loss is seen to fall along its eigenvector; a
     local minimum if H is positive beyond tolerance·‖H‖ on the complement of directions that known symmetries leave
     flat. A kernel that remains is examined to fourth order and then measured. Theory comes first where it decides: zero
-    loss, quadratic networks, G and F with the constants of their theorems.
+    loss, quadratic networks, G and F with the constants of their theorems, and the stationary points of a shared ReLU
+    filter, which are named on data too.
 
     Parameters
     ----------
@@ -239,6 +245,7 @@ def certify(
         return Certificate("undecided", reason, point.value, norm, *none, None, 0.0, (), kinks, "none", rows)
     curvature = smallest_curvature(point.scaled, point.params, dense_size=dense_size, seed=seed)
     plain = _unscaled(objective, params, point, curvature, dense_size, seed)
+    known = recognise(objective, params, tolerance)
     threshold = tolerance * curvature.norm * point.size
     reported = threshold * norm / point.slope if point.slope > 0 else tolerance * plain.norm
 
@@ -251,10 +258,12 @@ def certify(
     ) -> Certificate:
         if kinks.present and "non-smooth" not in reason:
             reason = f"{reason}; {kinks}"
+        if known is not None:
+            reason = f"{reason}; {known.reason}"
         tree = None if direction is None else point.direction(direction)
         return Certificate(
             kind, reason, point.value, norm, reported, plain.eigenvalue, plain.residual, plain.norm,
-            tree, decrease, flat, kinks, curvature.method, rows,
+            tree, decrease, flat, kinks, curvature.method, rows, known,
         )  # fmt: skip
 
     scale = curvature.norm * point.size**2
@@ -273,6 +282,13 @@ def certify(
         drop, way = _fall(point, curvature.vector, curvature.norm)
         if drop > 0:
             return verdict("saddle", "the gradient vanishes and the Hessian has a negative eigenvalue", way, drop)
+    if isinstance(objective, PopulationConv) and known is not None and known.third_order:
+        # At φ = π no second derivative decides, and the third order is known.
+        if known.third_order > 0:
+            return verdict("local minimum", "flat to second order, and the loss grows with the third")
+        drop, way = _fall(point, np.asarray(ravel_pytree(turn(params))[0]), curvature.norm)
+        if drop > 0:
+            return verdict("saddle", "flat to second order, and the loss falls with the third", way, drop)
     if kinks.present:
         return verdict("undecided", f"{kinks}, so second derivatives do not decide")
     if curvature.eigenvalue > cut + curvature.residual:

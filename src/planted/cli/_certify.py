@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, print_json, read_rows
+from planted.cli._conv import Patch, read_patches
 
 
 def certify(
@@ -15,6 +16,7 @@ def certify(
     data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ file with inputs and target.")],
     target: Annotated[str, typer.Option(help="Column that the network explains.")] = "y",
     features: Annotated[str | None, typer.Option(help="Input columns in order, comma-separated.")] = None,
+    patch: Patch = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -29,19 +31,27 @@ def certify(
 
     import planted
     from planted.certificates import assumptions
-    from planted.networks import Network
-    from planted.objectives import Squared
+    from planted.conv_networks import ConvNetwork, load_model
+    from planted.objectives import ConvSquared, Squared
 
-    network = Network.load(model)
-    X, y, _ = read_rows(data, target, features)
-    if X.shape[1] != network.n_features:
-        raise ValueError(f"{data} has {X.shape[1]} input columns but the network takes {network.n_features}")
-    params = {"weights": network.weights, "output": network.output}
-    if network.bias is not None:
-        params["bias"] = network.bias
-    loss = Squared(X, y, network.activation, bias=network.bias is not None)
-    certificate = planted.certify(loss, params)
-    table = assumptions(X, network)
+    network = load_model(model)
+    if isinstance(network, ConvNetwork):
+        network = network.canonical()  # the loss normalises the filter
+        Z, y = read_patches(data, target, patch, network.n_patches)
+        certificate = planted.certify(
+            ConvSquared(Z, y, network.activation), {"filter": network.filter, "output": network.output}
+        )
+        table = list(certificate.assumptions)
+    else:
+        X, y, _ = read_rows(data, target, features)
+        if X.shape[1] != network.n_features:
+            raise ValueError(f"{data} has {X.shape[1]} input columns but the network takes {network.n_features}")
+        params = {"weights": network.weights, "output": network.output}
+        if network.bias is not None:
+            params["bias"] = network.bias
+        loss = Squared(X, y, network.activation, bias=network.bias is not None)
+        certificate = planted.certify(loss, params)
+        table = assumptions(X, network)
     if as_json:
         print_json(
             {

@@ -20,6 +20,7 @@ from planted.cli._common import (
     progress_bar,
     read_rows,
 )
+from planted.cli._conv import Patch, check_options, fit_conv
 from planted.names import ACTIVATIONS, METHODS
 
 
@@ -31,6 +32,9 @@ def fit(
     activation: Annotated[str, typer.Option(help=f"One of {', '.join(ACTIVATIONS)}.")] = "relu",
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "auto",
     bias: Annotated[bool, typer.Option("--bias", help="Neurons have biases.")] = False,
+    conv: Annotated[bool, typer.Option("--conv", help="One filter shared by all patches of a row.")] = False,
+    patch: Patch = None,
+    patches: Annotated[int | None, typer.Option(min=1, help="With --conv: patches in a flat row.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the network to this file (safetensors).")] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture of the fit to this file (PNG, SVG or PDF).")
@@ -42,9 +46,13 @@ def fit(
     """Recover the network behind a table of numbers.
 
     Example: planted fit data.csv --target y --hidden 8 --activation relu --out model
+
+    A filter shared by the patches of images: planted fit images.npz --conv --patch 4x4 --plot filter.png
     """
     known("activation", activation, ACTIVATIONS)
     known("method", method, METHODS)
+    given = {"--hidden": hidden != "auto", "--method": method != "auto", "--bias": bias, "--features": bool(features)}
+    check_options(conv, patch, patches, given)
     width: int | str = hidden
     if hidden != "auto":
         if not hidden.isdigit() or int(hidden) < 1:
@@ -55,6 +63,8 @@ def fit(
             raise ValueError(f"no folder {path.parent} to write {path.name} to")
     if not data.is_file():
         raise ValueError(f"no data file at {data}")
+    if conv:
+        return fit_conv(data, target, activation, patch, patches, out, plot, seed, quiet, as_json)
 
     from planted.estimators import PlantedRegressor
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from planted.cli._common import DONE, Json, Quiet, Seed, print_json
+from planted.cli._conv import Patch, read_patches
 
 
 def predict(
@@ -15,6 +16,7 @@ def predict(
     data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ file with the network's inputs.")],
     features: Annotated[str | None, typer.Option(help="Input columns in order, comma-separated.")] = None,
     target: Annotated[str | None, typer.Option(help="Column to leave out, and to compare with.")] = None,
+    patch: Patch = None,
     out: Annotated[Path | None, typer.Option(help="Write a CSV with one column, 'prediction'.")] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -32,16 +34,19 @@ def predict(
 
     import numpy as np
 
+    from planted.conv_networks import ConvNetwork, load_model
     from planted.datasets import read_table
-    from planted.networks import Network
 
-    network = Network.load(model)
-    X, y, _ = read_table(data, target, features.split(",") if features is not None else None)
-    if X.shape[1] != network.n_features:
-        raise ValueError(
-            f"{data} has {X.shape[1]} input columns but the network takes {network.n_features}; "
-            "name them with --features, or the column to leave out with --target"
-        )
+    network = load_model(model)
+    if isinstance(network, ConvNetwork):
+        X, y = read_patches(data, target, patch, network.n_patches)
+    else:
+        X, y, _ = read_table(data, target, features.split(",") if features is not None else None)
+        if X.shape[1] != network.n_features:
+            raise ValueError(
+                f"{data} has {X.shape[1]} input columns but the network takes {network.n_features}; "
+                "name them with --features, or the column to leave out with --target"
+            )
     values = network.predict(X)
     r2 = None if y is None else 1 - float(np.mean((values - y) ** 2) / max(np.var(y), 1e-300))
     if out is not None:

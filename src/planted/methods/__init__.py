@@ -9,6 +9,7 @@ from collections.abc import Callable
 from planted.methods._auto import auto
 from planted.methods._conv import ConvRestart, ConvResult, recover_conv
 from planted.methods._conv_dynamics import Trajectory, conv_descent, step_size_bound
+from planted.methods._conv_filters import ConvFilters, recover_filters
 from planted.methods._hermite import hermite
 from planted.methods._landscape import landscape
 from planted.methods._quadratic import QuadraticRecovery, factorise, quadratic, recover_quadratic
@@ -25,6 +26,7 @@ METHODS: dict[str, Callable[..., Recovery]] = {
 
 __all__ = [
     "METHODS",
+    "ConvFilters",
     "ConvRestart",
     "ConvResult",
     "QuadraticRecovery",
@@ -37,6 +39,7 @@ __all__ = [
     "landscape",
     "quadratic",
     "recover_conv",
+    "recover_filters",
     "recover_quadratic",
     "refine",
     "squared",

@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.conv_networks import ConvNetwork, as_patches, match_conv
+from planted.conv_networks import ConvNetwork, as_patches
 from planted.inputs import Gaussian
+from planted.matching import match
 from planted.methods._conv_dynamics import fates, typical_step
 from planted.methods._conv_polish import expected_error, polish, residual_test
 from planted.objectives import ConvSquared
@@ -74,6 +75,8 @@ class ConvResult:
         Estimated relative standard error of the weights at this noise (the Cramér–Rao bound).
     restarts : tuple of ConvRestart
         The four restarts of the last descent.
+    curve : (array (T,), array (T, 4))
+        Iterations of the last descent at which it was looked at, and the loss of each restart there.
     n_iterations : int
         Iterations of all descents.
     seconds : float
@@ -86,6 +89,7 @@ class ConvResult:
     noise: float
     expected_error: float
     restarts: tuple[ConvRestart, ...]
+    curve: tuple[np.ndarray, np.ndarray]
     n_iterations: int
     seconds: float
 
@@ -120,12 +124,13 @@ def _chunk(objective: ConvSquared, state: Any, length: int) -> Any:
 
 def _descend(
     objective: ConvSquared, starts: Any, step: float, limit: int, all_restarts: bool, progress: Progress
-) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, int]:
-    """Params, losses of the restarts, whether each settled, and iterations done, until the best (or all) settle."""
+) -> tuple[dict[str, np.ndarray], np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Params, whether each restart settled, and the curve of losses, until the best (or all) settle."""
     values, gradients = jax.jit(jax.vmap(objective.traced_value_and_gradient))(starts)
     state = (starts, values, gradients, jnp.full(len(values), step))
     energy = float(objective.rows.mean(lambda block: 0.5 * jnp.sum(block["weight"] * block["y"] ** 2)))
     done, before = 0, np.full(len(values), np.inf)
+    steps, curve = [], []
     while True:
         params, values, gradients, _ = state
         losses = np.asarray(values)
@@ -136,9 +141,11 @@ def _descend(
         # Noise puts kinks next to a minimum, where the gradient stays large and only the loss can tell.
         settled = (norms <= _GRADIENT * energy) | (before - losses <= _PROGRESS * energy)
         before = losses
+        steps.append(done)
+        curve.append(losses)
         finished = settled.all() if all_restarts else settled[np.argmin(losses)]
         if finished or done >= limit:
-            return to_numpy(params), losses, settled, done
+            return to_numpy(params), settled, (np.array(steps), np.array(curve))
         state = _chunk(objective, state, _CHUNK)
         done += _CHUNK
         progress(min(done, limit), limit, f"loss {losses.min():.4g}")
@@ -153,7 +160,7 @@ def _fates(
         found = fates(params, winner, _NEAR_ON_DATA)
     else:
         networks = [objective.network({"filter": v, "output": a}) for v, a in zip(*params.values(), strict=True)]
-        near = [match_conv(network, winner).weight_error <= _NEAR_ON_DATA[2] for network in networks]
+        near = [match(network, winner).weight_error <= _NEAR_ON_DATA[2] for network in networks]
         found = ["global minimum" if one else "still moving" for one in near]
     names = {"global minimum": best, "spurious minimum": "spurious minimum"}
     return [names.get(f, "stationary point" if done else f) for f, done in zip(found, settled, strict=True)]
@@ -190,7 +197,7 @@ def recover_conv(
     activation : str, Activation or callable
         φ.
     n_filters : int
-        Only 1 is known how to recover.
+        Must be 1; :func:`recover_filters` fits several.
     whiten : bool
         Descend in coordinates in which the patches' common covariance is the identity.
     descent_rows : int, optional
@@ -203,10 +210,10 @@ def recover_conv(
 
     Examples
     --------
-    >>> from planted.conv_datasets import make_planted_conv
+    >>> from planted.datasets import make_planted_conv
     >>> data = make_planted_conv(1000, 4, 3, random_state=0)
     >>> result = recover_conv(data.X, data.y, random_state=0)
-    >>> result.status, match_conv(result.network, data.teacher).weight_error < 1e-10
+    >>> result.status, match(result.network, data.teacher).weight_error < 1e-10
     ('recovered', True)
     """
     began = time.perf_counter()
@@ -215,7 +222,7 @@ def recover_conv(
     objective = ConvSquared(patches, targets, act)
     n, k, p = patches.shape
     if n_filters != 1:
-        raise ValueError(f"one filter is known how to recover, not n_filters={n_filters!r}")
+        raise ValueError(f"this recovers one filter, not n_filters={n_filters!r}; use recover_filters for several")
     if n < p + k:
         raise ValueError(f"{n} rows cannot determine a filter of {p} entries and {k} output weights")
     energy = float(np.mean(targets**2)) / 2
@@ -235,8 +242,9 @@ def recover_conv(
     for attempt, size in enumerate([first, n] if first < n else [n, n]):
         white = ConvSquared(patches[:size] @ whitener, targets[:size], act)
         starts = sign_restarts(uniform_start(keys[attempt], p, k, radius))
-        params, losses, settled, done = _descend(white, starts, step, max_iterations, attempt > 0, progress)
-        iterations += done
+        params, settled, curve = _descend(white, starts, step, max_iterations, attempt > 0, progress)
+        losses = curve[1][-1]
+        iterations += int(curve[0][-1])
         for index in np.argsort(losses):
             found = white.network({name: leaf[index] for name, leaf in params.items()})
             near = ConvNetwork(whitener @ found.filter, found.output, act).canonical()
@@ -258,7 +266,7 @@ def recover_conv(
         for signs, fate, value in zip(SIGNS, _fates(params, settled, white, winner, status), losses, strict=True)
     )
     seconds = time.perf_counter() - began
-    return ConvResult(network, status, reason, loss, test.noise, error, restarts, iterations, seconds)
+    return ConvResult(network, status, reason, loss, test.noise, error, restarts, curve, iterations, seconds)
 
 
 def _verdict(
@@ -269,6 +277,8 @@ def _verdict(
     error = expected_error(objective, network, test.noise)
     if loss <= _EXACT * energy:
         return "recovered", "the network reproduces every row to rounding", test, error
+    if not np.isfinite(error):
+        return "not recovered", "the rows do not determine all weights; more rows are needed", test, error
     if error > _LARGEST_ERROR:
         reason = f"the weights are uncertain by {error:.0%} at this noise; more rows are needed"
         return "not recovered", reason, test, error

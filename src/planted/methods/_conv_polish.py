@@ -26,7 +26,7 @@ class ConvChart(RowObjective):
     For a positively homogeneous φ the filter's length is free, which leaves the normal equations singular; here
     q = p − 1, `base` is the filter to polish and `basis` (p, q) spans its complement. For other φ, q = p and base = 0.
 
-    >>> from planted.conv_datasets import make_planted_conv
+    >>> from planted.datasets import make_planted_conv
     >>> data = make_planted_conv(50, 2, 3, random_state=0)
     >>> chart, point = ConvChart.at(ConvSquared(data.X, data.y), data.teacher)
     >>> point["tangent"].shape, chart.value(point) < 1e-25
@@ -76,7 +76,7 @@ class ConvChart(RowObjective):
 def polish(objective: ConvSquared, network: ConvNetwork, steps: int = 60) -> tuple[ConvNetwork, Descent]:
     """Levenberg–Marquardt on all rows from a network that is already near.
 
-    >>> from planted.conv_datasets import make_planted_conv
+    >>> from planted.datasets import make_planted_conv
     >>> data = make_planted_conv(500, 2, 3, random_state=0)
     >>> near = ConvNetwork(data.teacher.filter + 0.1, data.teacher.output)
     >>> polish(ConvSquared(data.X, data.y), near)[1].value < 1e-24
@@ -95,7 +95,7 @@ def expected_error(objective: ConvSquared, network: ConvNetwork, noise: float) -
     √(tr C_aa/‖a‖² + tr C_ww/‖w‖²) with C = noise² (JᵀJ)⁻¹ in the chart of the network, J over the objective's rows. For
     a 1-homogeneous φ it bounds the root mean square of `weight_error`. Infinite if the rows leave a parameter open.
 
-    >>> from planted.conv_datasets import make_planted_conv
+    >>> from planted.datasets import make_planted_conv
     >>> data = make_planted_conv(500, 2, 3, random_state=0)
     >>> round(expected_error(ConvSquared(data.X, data.y), data.teacher, 0.0), 6)
     0.0
@@ -138,7 +138,7 @@ class ResidualTest:
 def residual_test(objective: ConvSquared, network: ConvNetwork, whitener: np.ndarray) -> ResidualTest:
     """Test the residuals of a network on an objective's rows; `whitener` (p, p) makes patches Z_i·whitener white.
 
-    >>> from planted.conv_datasets import make_planted_conv
+    >>> from planted.datasets import make_planted_conv
     >>> data = make_planted_conv(2000, 2, 3, noise=0.1, random_state=0)
     >>> test = residual_test(ConvSquared(data.X, data.y), data.teacher, np.eye(3))
     >>> 0.09 < test.noise < 0.11, test.excess < 4

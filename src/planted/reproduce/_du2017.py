@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -13,12 +15,18 @@ import numpy as np
 
 from planted.conv_networks import ConvNetwork
 from planted.methods._conv_dynamics import FATES, Trajectory, conv_descent, fate_code, population_gradient, typical_step
-from planted.objectives import PopulationConv
+from planted.objectives import PopulationConv, stationary_points
+from planted.objectives._conv_points import threshold
+from planted.plots import plot_two_phases
 from planted.precision import float64
+from planted.reproduce._study import Entry, Study, claim
 from planted.seeding import key_from
+from planted.solvers._result import Progress
 from planted.starts import SIGNS, sign_restarts, uniform_start
 
 _CHUNK = 100
+_FIG1 = "two phases of descent, and the spurious minimum (Figure 1b)"
+_THEOREMS = "how often descent succeeds, with and without four restarts (Theorems 3.1 to 3.3)"
 
 
 def draw_target(key: jax.Array, patch_size: int, n_patches: int, ratio: Any) -> tuple[jax.Array, jax.Array]:
@@ -202,3 +210,112 @@ def success_frequencies(
         iterations=done,
         seconds=time.perf_counter() - began,
     )
+
+
+def _fig1(quick: bool, seed: int, progress: Progress) -> Study:
+    began = time.perf_counter()
+    p, k, iterations = (8, 10, 400) if quick else (20, 25, 600)
+    progress(0, 1, "Figure 1b")
+    figure = figure_1b(p, k, n_iterations=iterations, random_state=seed)
+    run, good, bad, end = figure.trajectory, figure.success, figure.failure, figure.phase_one_end
+    spurious = stationary_points(run.teacher)[-1].value
+    slow = float(run.loss[end, good] / run.loss[0, good]) ** (1 / max(end, 1))
+    slope = math.log(figure.rate) / math.log(figure.predicted)
+    gap = float(run.loss[-1, bad] / spurious - 1)
+    claims = [
+        claim(
+            "signs of one draw decide between success and failure",
+            "one of each",
+            f"signs {SIGNS[good]} end in the {run.fates[good]}, {SIGNS[bad]} in the {run.fates[bad]}",
+            (run.fates[good], run.fates[bad]) == FATES[:2],
+        ),
+        claim(
+            "a slow first phase",
+            "the loss hardly falls at first",
+            f"a factor {slow:.4f} an iteration until phase I ends at iteration {end}",
+            math.log(slow) > math.log(figure.rate) / 4,
+        ),
+        claim(
+            "a linear second phase",
+            "a straight line on a logarithmic axis",
+            f"a factor {figure.rate:.4f} an iteration, fitted; the Hessian at the teacher says {figure.predicted:.4f}",
+            abs(slope - 1) < 0.05,
+        ),
+        claim(
+            "the failure stays at the spurious minimum",
+            "the loss stays away from zero",
+            f"{100 * gap:.2f} % above the loss of Lemma 4.1's point",
+            0 < gap < 0.1,
+            "it nears that point like 1/t in the angle, not linearly; see the errata",
+        ),
+    ]
+    table = [
+        {"iteration": t, "success": float(run.loss[t, good]), "failure": float(run.loss[t, bad])}
+        for t in range(0, len(run.loss), max(1, len(run.loss) // 100))
+    ]
+
+    def draw(picture: Any) -> None:
+        losses, angles = picture.subplots(1, 2)
+        steps = np.arange(len(run.loss))
+        plot_two_phases(steps, run.loss[:, [good, bad]], ["success", "failure"], losses, phase_one_end=end)
+        angles.plot(steps, np.degrees(run.angle[:, [good, bad]]), label=["success", "failure"])
+        angles.set(xlabel="iteration", ylabel="angle to the teacher's filter (degrees)")
+        angles.legend(frameon=False)
+
+    config = {"p": p, "k": k, "iterations": iterations, "step": run.step_size, "seed": seed, "quick": quick}
+    return Study("du2017/fig1", _FIG1, config, table, claims, draw, time.perf_counter() - began)
+
+
+def _theorems(quick: bool, seed: int, progress: Progress) -> Study:
+    began = time.perf_counter()
+    sizes, draws = (((6, 8),), 200) if quick else (((5, 4), (20, 25), (100, 50)), 1000)
+    shares = (0.01, 1.0, None) if quick else (1e-3, 0.01, 0.1, 0.5, 1.0, 2.0, None)
+    settings = [(p, k, float(k) if share is None else share) for p, k in sizes for share in shares]
+    studies = []
+    for done, setting in enumerate(settings):
+        progress(done, len(settings), f"p = {setting[0]}, k = {setting[1]}, ratio {setting[2]:g}")
+        studies.append(success_frequencies(*setting, draws=draws, random_state=seed))
+    error = 0.5 / math.sqrt(draws)
+    single, restarts = (min(getattr(study, name) for study in studies) for name in ("single", "restarts"))
+    trapped = [[s.trapped for s in studies if (s.patch_size, s.n_patches) == size] for size in sizes]
+    falling = all(one >= two - 4 * error for row in trapped for one, two in itertools.pairwise(row))
+    absent = max(s.trapped for s in studies if s.ratio > threshold(s.n_patches))
+    claims = [
+        claim(
+            "a random start succeeds (Theorem 3.2)",
+            "with probability at least 1/4",
+            f"frequency {single:.3f} in the worst of {len(studies)} settings, {draws} draws each",
+            single >= 0.25 - 4 * error,
+        ),
+        claim("one of four signs succeeds (Theorem 3.2)", "always", f"frequency {restarts:.3f}", restarts == 1.0),
+        claim(
+            "failure grows likely as (1ᵀa*)²/‖a*‖² shrinks (Theorem 3.3)",
+            "probability towards 1 that a sign fails",
+            "; ".join(
+                f"k = {k}: " + ", ".join(f"{x:.2f}" for x in row) for (_, k), row in zip(sizes, trapped, strict=True)
+            ),
+            falling and min(row[0] for row in trapped) > 0.9,
+            f"no start fails above the ratio (k + π − 1)/π: frequency {absent:g}",
+        ),
+    ]
+
+    def draw(picture: Any) -> None:
+        for axis, (p, k) in zip(np.atleast_1d(picture.subplots(1, len(sizes))), sizes, strict=True):
+            mine = [study for study in studies if (study.patch_size, study.n_patches) == (p, k)]
+            ratios = [study.ratio for study in mine]
+            for name, label in (
+                ("single", "success, one start"),
+                ("restarts", "success, four signs"),
+                ("trapped", "a sign fails"),
+            ):
+                axis.semilogx(ratios, [getattr(study, name) for study in mine], "o-", label=label)
+            axis.axvline(threshold(k), color="grey", linestyle=":", label="(k + π − 1)/π")
+            axis.set(title=f"p = {p}, k = {k}", xlabel="(1ᵀa*)²/‖a*‖²", ylim=(-0.05, 1.05))
+            axis.legend(frameon=False, fontsize=7)
+
+    config = {"settings": settings, "draws": draws, "seed": seed, "quick": quick}
+    table = [asdict(study) for study in studies]
+    return Study("du2017/theorems", _THEOREMS, config, table, claims, draw, time.perf_counter() - began)
+
+
+ENTRIES = (Entry("du2017/fig1", _FIG1, _fig1), Entry("du2017/theorems", _THEOREMS, _theorems))
