@@ -151,7 +151,7 @@ def _column_to_float(frame: Any, name: str, path: Path) -> np.ndarray:
         if bad is not None and numbers[bad] is None and text[bad] is not None:
             raise DataError(f"{path}: column {name!r} holds text, {text[bad]!r} in row {bad + 1}")
         column = numbers
-    if column.nullcount():
+    if column.null_count():
         row = int(column.is_null().arg_max()) + 1
         raise DataError(f"{path}: column {name!r} has a missing value in row {row}")
     values = column.cast(pl.Float64).to_numpy()
