@@ -25,6 +25,7 @@ from planted.objectives._quadratic import (
     residual_matrix,
 )
 from planted.objectives._squared import PopulationSquared, Squared
+from planted.objectives._symmetric_part import SymmetricPart, symmetric_part
 
 __all__ = [
     "ApproximateMinimumBound",
@@ -46,6 +47,7 @@ __all__ = [
     "QuadraticVerdict",
     "RowObjective",
     "Squared",
+    "SymmetricPart",
     "appendix_d",
     "approximate_minimum_bound",
     "hessian_form",
@@ -57,5 +59,6 @@ __all__ = [
     "residual_matrix",
     "smallest_curvature",
     "stationary_points",
+    "symmetric_part",
     "whitening",
 ]
