@@ -9,6 +9,7 @@ from collections.abc import Callable
 from planted.methods._auto import auto
 from planted.methods._conv import ConvRestart, ConvResult, recover_conv
 from planted.methods._conv_dynamics import Trajectory, conv_descent, step_size_bound
+from planted.methods._expand import expand
 from planted.methods._hermite import hermite
 from planted.methods._landscape import landscape
 from planted.methods._recovery import Recovery, refine, verdict
@@ -16,6 +17,7 @@ from planted.methods._squared import squared
 
 METHODS: dict[str, Callable[..., Recovery]] = {
     "auto": auto,
+    "expand": expand,
     "landscape": landscape,
     "hermite": hermite,
     "squared": squared,
@@ -29,6 +31,7 @@ __all__ = [
     "Trajectory",
     "auto",
     "conv_descent",
+    "expand",
     "hermite",
     "landscape",
     "recover_conv",
