@@ -12,15 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from planted import activations
-from planted.certificates import certify
-from planted.methods import METHODS
+from planted.certificates import StandardErrors, certify, standard_errors
+from planted.methods import METHODS, judge
 from planted.methods._width import choose_width
 from planted.names import unknown
 from planted.objectives import Squared
 from planted.seeding import key_from
 from planted.solvers import silent
 
-_CERTIFIED_PARAMETERS = 3000
+_PARAMETERS_WITH_ERRORS = 1000
 
 
 class PlantedRegressor(RegressorMixin, BaseEstimator):
@@ -53,6 +53,11 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         Status, reason, advice, losses, timings; printing it is readable.
     certificate_ : Certificate
         Of the squared loss at the network; see :func:`planted.certify`.
+    verdict_ : Verdict
+        What can be said without the teacher: "recovered", "noise-limited", "not this kind of network" or "not enough
+        data", with the reason.
+    standard_errors_ : StandardErrors
+        Of every parameter of the canonical network; missing above 1,000 parameters.
     method_ : str
         The method that found it.
     n_hidden_ : int
@@ -130,7 +135,12 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         self.result_ = result
         self.network_ = result.network
         self.method_ = result.method
+        self.verdict_ = judge(X, y, self.network_, result.relative_loss, sample_weight=sample_weight)
         self.certificate_ = self._certificate(X, y, sample_weight)
+        if self.network_.n_hidden * (X.shape[1] + 2) <= _PARAMETERS_WITH_ERRORS:
+            self.standard_errors_: StandardErrors = standard_errors(
+                X, y, self.network_, fit_intercept=self.fit_intercept, sample_weight=sample_weight
+            )
         if result.status == "failed":
             warnings.warn(f"{result.reason}. {result.advice}", ConvergenceWarning, stacklevel=2)
         return self
@@ -166,6 +176,21 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
             params["bias"] = net.bias
         loss = Squared(X, y - net.intercept, net.activation, bias=net.bias is not None, sample_weight=sample_weight)
         return certify(loss, params)
+
+    def confidence_intervals(self, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Lower and upper ends (2, …) of every parameter of the canonical network, `standard_errors_.network`.
+
+        >>> from planted import datasets
+        >>> data = datasets.make_planted(500, 2, 1, noise=0.1, random_state=0)
+        >>> est = PlantedRegressor(1, random_state=0).fit(data.X, data.y)
+        >>> lower, upper = est.confidence_intervals(0.99)["output"]
+        >>> bool(lower[0] < 1 < upper[0])
+        True
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "standard_errors_"):
+            raise ValueError(f"standard errors are computed for at most {_PARAMETERS_WITH_ERRORS} parameters")
+        return self.standard_errors_.intervals(level)
 
     def predict(self, X: Any) -> np.ndarray:
         """Outputs (n,) of the recovered network."""

@@ -14,6 +14,7 @@ from planted.methods._hermite import hermite
 from planted.methods._landscape import landscape
 from planted.methods._recovery import Recovery, refine, verdict
 from planted.methods._squared import squared
+from planted.methods._verdict import VERDICTS, Verdict, judge
 
 METHODS: dict[str, Callable[..., Recovery]] = {
     "auto": auto,
@@ -25,14 +26,17 @@ METHODS: dict[str, Callable[..., Recovery]] = {
 
 __all__ = [
     "METHODS",
+    "VERDICTS",
     "ConvRestart",
     "ConvResult",
     "Recovery",
     "Trajectory",
+    "Verdict",
     "auto",
     "conv_descent",
     "expand",
     "hermite",
+    "judge",
     "landscape",
     "recover_conv",
     "refine",
