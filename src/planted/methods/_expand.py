@@ -21,7 +21,7 @@ from scipy.optimize import linear_sum_assignment
 from planted.activations import Activation
 from planted.methods._merge import merge
 from planted.methods._orient import orientation
-from planted.methods._recovery import Recovery, finish
+from planted.methods._recovery import Recovery, finish, refine
 from planted.networks import Network
 from planted.objectives import SymmetricPart
 from planted.precision import float64
@@ -112,10 +112,23 @@ def expand(
 
     def conclude(attempt: _Attempt) -> Recovery:
         losses = np.array([other.loss for other in attempts])
+        start = search.network(attempt.params, fit_intercept)
+        if activation.offset and not fit_intercept:
+            # Signs follow from a sum of signed outputs: with many neurons only precise outputs tell patterns apart.
+            start, _, _ = refine(
+                search.Z,
+                y,
+                search.network(attempt.params, True),
+                fit_bias=fit_bias,
+                fit_intercept=True,
+                sample_weight=sample_weight,
+                progress=progress,
+            )
+            start = _reoriented(start)
         done = finish(
             search.Z,
             y,
-            search.network(attempt.params, fit_intercept),
+            start,
             method="expand",
             began=began,
             fit_bias=fit_bias,
@@ -140,6 +153,15 @@ def expand(
             if agreed or result.status == "recovered":
                 return result
     return conclude(min(attempts, key=lambda attempt: attempt.loss))
+
+
+def _reoriented(network: Network) -> Network:
+    """A network that is odd about a constant, turned so that its intercept becomes part of the neurons."""
+    act, output, bias = network.activation, network.output, network.bias
+    constant = network.intercept + act.offset * float(np.sum(output))
+    sign = orientation(network.weights, output, bias, np.zeros(network.n_features), constant, act)
+    bias = None if bias is None else bias * sign
+    return Network(network.weights * sign[:, None], output * sign, act, bias)
 
 
 @dataclass(frozen=True)
