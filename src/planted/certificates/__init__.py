@@ -5,6 +5,7 @@ from planted.certificates._certify import KINDS, Certificate, certify
 from planted.certificates._conv import ConvStationary
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._normality import Normality, henze_zirkler
+from planted.certificates._standard_errors import StandardErrors, standard_errors
 from planted.certificates._symmetries import Symmetry, flat_symmetries
 from planted.objectives._curvature import Curvature, smallest_curvature
 
@@ -16,6 +17,7 @@ __all__ = [
     "Curvature",
     "Kinks",
     "Normality",
+    "StandardErrors",
     "Symmetry",
     "assumptions",
     "certify",
@@ -23,4 +25,5 @@ __all__ = [
     "flat_symmetries",
     "henze_zirkler",
     "smallest_curvature",
+    "standard_errors",
 ]

@@ -10,14 +10,17 @@ from planted.methods._auto import auto
 from planted.methods._conv import ConvRestart, ConvResult, recover_conv
 from planted.methods._conv_dynamics import Trajectory, conv_descent, step_size_bound
 from planted.methods._conv_filters import ConvFilters, recover_filters
+from planted.methods._expand import expand
 from planted.methods._hermite import hermite
 from planted.methods._landscape import landscape
 from planted.methods._quadratic import QuadraticRecovery, factorise, quadratic, recover_quadratic
 from planted.methods._recovery import Recovery, refine, verdict
 from planted.methods._squared import squared
+from planted.methods._verdict import VERDICTS, Verdict, judge
 
 METHODS: dict[str, Callable[..., Recovery]] = {
     "auto": auto,
+    "expand": expand,
     "landscape": landscape,
     "hermite": hermite,
     "quadratic": quadratic,
@@ -26,16 +29,20 @@ METHODS: dict[str, Callable[..., Recovery]] = {
 
 __all__ = [
     "METHODS",
+    "VERDICTS",
     "ConvFilters",
     "ConvRestart",
     "ConvResult",
     "QuadraticRecovery",
     "Recovery",
     "Trajectory",
+    "Verdict",
     "auto",
     "conv_descent",
+    "expand",
     "factorise",
     "hermite",
+    "judge",
     "landscape",
     "quadratic",
     "recover_conv",

@@ -26,6 +26,7 @@ from planted.objectives._quadratic import (
 )
 from planted.objectives._score_landscape import ScoreLandscape
 from planted.objectives._squared import PopulationSquared, Squared
+from planted.objectives._symmetric_part import SymmetricPart, symmetric_part
 
 __all__ = [
     "ApproximateMinimumBound",
@@ -48,6 +49,7 @@ __all__ = [
     "RowObjective",
     "ScoreLandscape",
     "Squared",
+    "SymmetricPart",
     "appendix_d",
     "approximate_minimum_bound",
     "hessian_form",
@@ -59,5 +61,6 @@ __all__ = [
     "residual_matrix",
     "smallest_curvature",
     "stationary_points",
+    "symmetric_part",
     "whitening",
 ]
