@@ -29,6 +29,7 @@ _NAMES = {
     "permutation_error": "matching",
     "certify": "certificates",
     "PlantedRegressor": "estimators",
+    "PlantedClassifier": "classifier",
     "PlantedConvRegressor": "conv_estimators",
 }
 

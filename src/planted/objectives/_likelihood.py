@@ -22,8 +22,9 @@ from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block
 from planted.validation import as_matrix, as_rows
 
-# Below it a probability is zero to float64; the row's loss is then 690 and its gradient zero.
-_SMALLEST = 1e-300
+# A probability below this counts as this: the row's loss is then 345 and its gradient zero. Its square, which second
+# derivatives divide by, is still a float64.
+_SMALLEST = 1e-150
 
 
 def check_probability(activation: Activation) -> None:

@@ -236,6 +236,11 @@ def tensor_start(
     if alpha not in ("mean", "random"):
         raise ValueError(f"alpha must be 'mean' or 'random', not {alpha!r}")
     orders = choose_orders(activation)
+    unknowns = 1 + d + d * (d + 1) // 2
+    if len(X) // (3 if split else 1) < 2 * unknowns:
+        raise ValueError(
+            f"{len(X)} rows are too few for moments of {d} inputs: a quadratic fit has {unknowns} unknowns"
+        )
     span_key, alpha_key, seed_key = jax.random.split(key, 3)
     rng = np.random.default_rng(np.asarray(jax.random.bits(seed_key, (4,), np.uint32)))
 
