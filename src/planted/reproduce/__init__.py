@@ -1,10 +1,10 @@
 """The papers' figures and numbers, run again."""
 
 from planted.names import unknown
-from planted.reproduce import _ge2017
+from planted.reproduce import _fu2018, _ge2017
 from planted.reproduce._study import Claim, Entry, Study, claim
 
-ENTRIES: dict[str, Entry] = {entry.name: entry for module in (_ge2017,) for entry in module.ENTRIES}
+ENTRIES: dict[str, Entry] = {entry.name: entry for module in (_ge2017, _fu2018) for entry in module.ENTRIES}
 
 
 def find(name: str) -> list[Entry]:
