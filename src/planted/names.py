@@ -22,7 +22,10 @@ ACTIVATIONS: tuple[str, ...] = (
 )
 """Activations that `planted.activations.get` knows by name."""
 
-METHODS: tuple[str, ...] = ("auto", "expand", "landscape", "hermite", "quadratic", "squared")
+TASKS: tuple[str, ...] = ("regression", "classification")
+"""What the command line fits."""
+
+METHODS: tuple[str, ...] = ("auto", "expand", "landscape", "hermite", "quadratic", "squared", "tensor")
 """Recovery methods that the estimators and the command line know by name."""
 
 
@@ -30,9 +33,9 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """Say that `name` is not a known `kind`, suggest the nearest one, and list those that are.
 
     >>> unknown("method", "hermit", METHODS)
-    "unknown method 'hermit'; did you mean 'hermite'? Known: auto, expand, landscape, hermite, quadratic, squared."
+    "unknown method 'hermit'; did you mean 'hermite'? Known: auto, expand, ..."
     >>> unknown("method", "zzz", METHODS)
-    "unknown method 'zzz'. Known: auto, expand, landscape, hermite, quadratic, squared."
+    "unknown method 'zzz'. Known: auto, expand, ..."
     """
     known = tuple(known)
     nearest = get_close_matches(str(name), known, n=1, cutoff=0.5)

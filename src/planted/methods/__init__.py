@@ -7,6 +7,7 @@ A method is called as `method(X, y, n_hidden, activation, fit_bias=…, key=…,
 from collections.abc import Callable
 
 from planted.methods._auto import auto
+from planted.methods._classification import classification
 from planted.methods._conv import ConvRestart, ConvResult, recover_conv
 from planted.methods._conv_dynamics import Trajectory, conv_descent, step_size_bound
 from planted.methods._conv_filters import ConvFilters, recover_filters
@@ -16,6 +17,7 @@ from planted.methods._landscape import landscape
 from planted.methods._quadratic import QuadraticRecovery, factorise, quadratic, recover_quadratic
 from planted.methods._recovery import Recovery, refine, verdict
 from planted.methods._squared import squared
+from planted.methods._tensor import tensor
 from planted.methods._verdict import VERDICTS, Verdict, judge
 
 METHODS: dict[str, Callable[..., Recovery]] = {
@@ -25,6 +27,7 @@ METHODS: dict[str, Callable[..., Recovery]] = {
     "hermite": hermite,
     "quadratic": quadratic,
     "squared": squared,
+    "tensor": tensor,
 }
 
 __all__ = [
@@ -38,6 +41,7 @@ __all__ = [
     "Trajectory",
     "Verdict",
     "auto",
+    "classification",
     "conv_descent",
     "expand",
     "factorise",
@@ -51,5 +55,6 @@ __all__ = [
     "refine",
     "squared",
     "step_size_bound",
+    "tensor",
     "verdict",
 ]

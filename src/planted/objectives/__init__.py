@@ -12,6 +12,7 @@ from planted.objectives._full_rank import (
 )
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
 from planted.objectives._landscape import Landscape, PopulationLandscape
+from planted.objectives._likelihood import Likelihood, label_loss
 from planted.objectives._pairs import PopulationPairs, appendix_d
 from planted.objectives._quadratic import (
     ApproximateMinimumBound,
@@ -36,6 +37,7 @@ __all__ = [
     "FullRankLandscape",
     "Hermite24",
     "Landscape",
+    "Likelihood",
     "Objective",
     "Params",
     "PopulationConv",
@@ -53,6 +55,7 @@ __all__ = [
     "appendix_d",
     "approximate_minimum_bound",
     "hessian_form",
+    "label_loss",
     "nearest_stationary_point",
     "quadratic_jacobian",
     "quadratic_matrix",

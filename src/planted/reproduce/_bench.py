@@ -126,17 +126,17 @@ def bench(
             for name in ("planted", *peers):
                 if name.startswith("scikit") and cell.activation not in _SKLEARN:
                     continue
-                entry = known.get(_key({"cell": asdict(cell), "seed": seed, "contender": name}))
+                label: dict[str, Any] = {"cell": asdict(cell), "seed": seed, "contender": name}
+                entry = known.get(_key(label))
                 if entry is None:
                     data = cell.data(seed) if data is None else data
                     fit = _own("auto") if name == "planted" else PEERS[name]
-                    entry = _contend(fit, data, cell, seed, 0.0 if name == "planted" else allowed)
-                    entry = {"cell": asdict(cell), "seed": seed, "contender": name} | entry
+                    entry = label | _contend(fit, data, cell, seed, 0.0 if name == "planted" else allowed)
                     if record is not None:
                         with record.open("a") as file:
                             file.write(json.dumps(entry) + "\n")
                 if name == "planted":
-                    allowed = float(entry["seconds"])
+                    allowed = entry["seconds"]
                 yield entry
 
 
