@@ -173,7 +173,7 @@ RECOVERABLE = {
 def test_l_recovers_where_the_gaussian_loss_does_not(name, seed):
     """d = k = 5, random orthogonal teacher, known density: error below 0.02 for L, above 0.04 for G."""
     density = RECOVERABLE[name]
-    data = datasets.make_planted(100_000, 5, 5, inputs=density, random_state=seed)
+    data = datasets.make_planted(200_000, 5, 5, inputs=density, random_state=seed)
     start = unit_rows(seed, 5, 5)
     L = ScoreLandscape(data.X, data.y, density)
     assert parameter_error(descend(L, start), data.teacher.weights) < 0.02
