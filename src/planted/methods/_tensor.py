@@ -17,13 +17,33 @@ from planted.solvers import silent
 from planted.solvers._result import Progress
 from planted.starts import TensorStart, tensor_start
 
+_ENUMERATED = 16
 _LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+def _nearest_signs(X: np.ndarray, y: np.ndarray, layer: OutputLayer, act: Activation) -> OutputLayer:
+    """Signs s for φ odd about a constant c: c Σ s_i a_i nearest to the constant that the fit leaves, however far.
+
+    Outputs of a start are off by several per cent, more than :func:`least_squares_outputs` accepts; the refinement
+    that follows shows whether the signs were right.
+    """
+    left = float(np.mean(y - (act(X @ layer.weights.T) - act.offset) @ layer.output))
+    k = len(layer.output)
+    if k <= _ENUMERATED:
+        patterns = 1.0 - 2.0 * ((np.arange(2**k)[:, None] >> np.arange(k)) & 1)
+        signs = patterns[np.argmin(np.abs(act.offset * patterns @ layer.output - left))]
+    else:
+        signs = np.where(layer.output < 0, -1.0, 1.0)
+    reason = f"nearest to the mean of y among the signs of {k} neurons"
+    return OutputLayer(layer.weights * signs[:, None], layer.output * signs, "nearest", reason)
 
 
 def _outputs(X: np.ndarray, y: np.ndarray, start: TensorStart, on_x: np.ndarray, act: Activation) -> OutputLayer:
     """Signs and outputs by least squares; where moments gave no lengths, at the common length that fits best."""
     if start.status == "ok":
-        return least_squares_outputs(X, y, on_x, act)
+        layer = least_squares_outputs(X, y, on_x, act)
+        odd_about_constant = act.parity is None and act.centred_parity == "odd"
+        return _nearest_signs(X, y, layer, act) if layer.status != "ok" and odd_about_constant else layer
     layers = [least_squares_outputs(X, y, length * on_x, act) for length in _LENGTHS]
     losses = [np.mean((Network(layer.weights, layer.output, act).predict(X) - y) ** 2) for layer in layers]
     return layers[int(np.argmin(losses))]
