@@ -16,7 +16,13 @@ from planted.methods import METHODS
 from planted.names import METHODS as NAMES
 
 
-@parametrize_with_checks([PlantedRegressor(n_hidden=1, method="squared", random_state=0)])
+# That check has 27 rows for 31 unknowns, which the estimator refuses; test_auto checks the equivalence on its own.
+UNDETERMINED = {"check_sample_weight_equivalence_on_dense_data": "27 rows cannot determine 31 unknowns"}
+
+
+@parametrize_with_checks(
+    [PlantedRegressor(n_hidden=1, method="squared", random_state=0)], expected_failed_checks=lambda _: UNDETERMINED
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
