@@ -15,7 +15,6 @@ from planted import PlantedRegressor, datasets, match
 from planted.methods import METHODS
 from planted.names import METHODS as NAMES
 
-
 # That check has 27 rows for 31 unknowns, which the estimator refuses; test_auto checks the equivalence on its own.
 UNDETERMINED = {"check_sample_weight_equivalence_on_dense_data": "27 rows cannot determine 31 unknowns"}
 

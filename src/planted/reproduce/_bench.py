@@ -119,10 +119,12 @@ def bench(
     >>> found[0]["contender"], found[0]["success"]
     ('planted', True)
     """
-    known = {} if record is None or not record.is_file() else {_key(entry): entry for entry in read_records(record)}
+    saved = [] if record is None or not record.is_file() else read_records(record)
+    known = {_key(entry): entry for entry in saved}
     for cell in cells:
         for seed in seeds:
-            data, allowed = None, 0.0
+            data: Any = None
+            allowed = 0.0
             for name in ("planted", *peers):
                 if name.startswith("scikit") and cell.activation not in _SKLEARN:
                     continue
@@ -130,13 +132,13 @@ def bench(
                 if entry is None:
                     data = cell.data(seed) if data is None else data
                     fit = _own("auto") if name == "planted" else PEERS[name]
-                    entry = _contend(fit, data, cell, seed, 0.0 if name == "planted" else allowed)
-                    entry = {"cell": asdict(cell), "seed": seed, "contender": name} | entry
+                    result = _contend(fit, data, cell, seed, 0.0 if name == "planted" else allowed)
+                    entry = {"cell": asdict(cell), "seed": seed, "contender": name, **result}
                     if record is not None:
                         with record.open("a") as file:
                             file.write(json.dumps(entry) + "\n")
                 if name == "planted":
-                    allowed = entry["seconds"]
+                    allowed = float(entry["seconds"])
                 yield entry
 
 
