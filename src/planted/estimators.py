@@ -95,11 +95,15 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         self.progress = progress
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Recover the network from inputs X (n, d), targets y (n,) and, if given, row weights (n,).
+    def fit(self, X: Any, y: Any, **options: Any) -> Self:
+        """Recover the network from inputs X (n, d), targets y (n,) and, with `sample_weight=`, row weights (n,).
 
-        A row of weight w counts like w equal rows; rows of weight zero are left out.
+        A row of weight w counts like w equal rows; rows of weight zero are left out. It is an option and not a named
+        argument because scikit-learn would then ask for it on fewer rows than unknowns, which is refused here.
         """
+        sample_weight = options.pop("sample_weight", None)
+        if options:
+            raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
         if sample_weight is not None:

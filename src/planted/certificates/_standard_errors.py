@@ -11,15 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from planted.networks import Network
 from planted.objectives import Squared
-from planted.precision import float64, to_jax, to_numpy
+from planted.precision import float64, to_jax
 from planted.rows import ArrayRows
 from planted.solvers._least_squares import _normal_equations
 from planted.validation import as_rows
@@ -123,22 +121,32 @@ def standard_errors(
         covariance = inverse @ gram(meat_weight) @ inverse
     else:
         covariance = noise**2 * np.mean(weight) * inverse
-    flat, unravel = ravel_pytree(to_jax(params))
-    slope = np.asarray(jax.jacobian(lambda vector: ravel_pytree(_canonical(unravel(vector), net))[0])(flat))
+    slope = _slope(params, net)
     variance = np.einsum("ij,jk,ik->i", slope, covariance, slope)
     open_ = np.linalg.norm(slope @ vectors[:, ~kept], axis=1) > 1e-6
     errors = np.where(open_, np.inf, np.sqrt(np.maximum(variance, 0.0)))
-    named = to_numpy(unravel(to_jax(errors)))
+    names, sizes = sorted(params), [np.size(params[name]) for name in sorted(params)]
+    parts = zip(names, np.split(errors, np.cumsum(sizes)[:-1]), strict=True)
+    named = {name: part.reshape(np.shape(params[name])) for name, part in parts}
     return StandardErrors(net, named["weights"], named["output"], named.get("bias"), named.get("intercept"), noise)
 
 
-def _canonical(params: dict[str, jax.Array], network: Network) -> dict[str, jax.Array]:
-    """Unit rows for homogeneous φ, as in :meth:`Network.canonical`, differentiable; otherwise the parameters."""
+def _slope(params: dict[str, Any], network: Network) -> np.ndarray:
+    """Derivative (p, p) of the canonical parameters by the parameters, at canonical ones, in the order of their names.
+
+    For φ of degree p and a unit row u: u changes by (I − uuᵀ)dw, the output by da + p a u·dw, the bias by db − b u·dw.
+    """
+    names = sorted(params)
+    starts = dict(zip(names, np.cumsum([0, *(np.size(params[name]) for name in names)]), strict=False))
+    slope = np.eye(sum(np.size(value) for value in params.values()))
     degree = network.activation.homogeneity
     if degree is None:
-        return params
-    lengths = (params["weights"] ** 2).sum(axis=1) ** 0.5
-    scaled = {**params, "weights": params["weights"] / lengths[:, None], "output": params["output"] * lengths**degree}
-    if "bias" in params:
-        scaled["bias"] = params["bias"] / lengths
-    return scaled
+        return slope
+    d = network.n_features
+    for i, row in enumerate(network.weights):
+        w = slice(starts["weights"] + i * d, starts["weights"] + (i + 1) * d)
+        slope[w, w] -= np.outer(row, row)
+        slope[starts["output"] + i, w] = degree * network.output[i] * row
+        if network.bias is not None:
+            slope[starts["bias"] + i, w] = -network.bias[i] * row
+    return slope

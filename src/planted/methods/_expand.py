@@ -37,7 +37,7 @@ _SMALL = 300_000
 _AGREE, _PARALLEL = 1e-3, 0.98
 # Half the relative loss below which a run is worth refining, below which it is time to merge, and below which
 # float64 should take over.
-_WORTHY, _PROMISING, _NEAR = 3e-5, 1e-6, 1e-8
+_WORTHY, _PROMISING, _NEAR = 3e-5, 1e-6, 1e-10
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,9 @@ class Search:
         design = np.column_stack([Z[:few], np.ones(few)])
         if not activation.tilt:
             design = design[:, -1:]
-        fit = np.linalg.lstsq(design * root[:, None], targets * root, rcond=None)[0]
+        # Columns are white, so the normal equations lose nothing and take one pass over the rows.
+        weighted = design * (root * root)[:, None]
+        fit = np.linalg.lstsq(weighted.T @ design, weighted.T @ targets, rcond=1e-12)[0]
         left = float(np.sqrt(np.mean(weight[:few] * (targets - design @ fit) ** 2)))
         linear = fit if activation.tilt else np.append(np.zeros(d), fit)
         dtype = np.float32 if few * width * d > _SMALL else np.float64
@@ -262,7 +264,7 @@ class Search:
             steps=steps,
             tolerance=0.0,
             target=_NEAR if final else _PROMISING,
-            decrease=0.1 * _NEAR if final else _NEAR,
+            decrease=0.1 * _NEAR if final else 0.01 * _PROMISING,
             dtype=self.dtype,
             progress=progress,
         )

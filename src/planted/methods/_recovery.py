@@ -18,7 +18,7 @@ from planted.solvers._result import Progress
 # A relative loss (residual variance over target variance) that rounding alone explains.
 EXACT = 1e-12
 # A relative loss below which descending further moves weights by rounding errors only.
-_ROUNDING = 1e-27
+_ROUNDING = 1e-25
 _ROWS_PER_PARAMETER = 20
 _DENSE_PARAMETERS = 300
 _POLISH = 25

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from planted.activations import Activation
 from planted.methods._expand import PLENTY, Search
-from planted.objectives import SymmetricPart
-from planted.precision import float64, to_jax
-from planted.rows import ArrayRows
+from planted.precision import float64
 from planted.solvers import silent
 from planted.solvers._result import Progress
 
@@ -92,7 +89,6 @@ class _Trial:
 
     def __init__(self, search: Search, Z: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> None:
         self.search = search
-        self.rows = ArrayRows(to_jax(Z), to_jax(targets), to_jax(weight))
         self.Z, self.targets, self.weight = Z, targets, weight / np.sum(weight)
         self.squares: dict[int, np.ndarray] = {}
         self.losses: dict[int, float] = {}
@@ -108,8 +104,10 @@ class _Trial:
 
     def record(self, width: int, params: dict[str, Any]) -> None:
         """Keep the squared residuals of a network if it is the best of its width."""
-        model = SymmetricPart.on(self.rows, self.search.activation, None, self.search.bias)
-        residual = np.asarray(model.predict(to_jax(params), jnp.asarray(self.Z))) - self.targets
+        act = self.search.activation
+        z = self.Z @ params["weights"].T + params.get("bias", 0.0)
+        value = (act(z) - act.offset - act.tilt * z) @ params["output"] + params["intercept"]
+        residual = value + self.Z @ params.get("linear", np.zeros(self.Z.shape[1])) - self.targets
         loss = float(self.weight @ residual**2)
         if loss < self.losses.get(width, np.inf):
             self.losses[width], self.squares[width] = loss, residual**2

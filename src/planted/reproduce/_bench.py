@@ -119,10 +119,12 @@ def bench(
     >>> found[0]["contender"], found[0]["success"]
     ('planted', True)
     """
-    known = {} if record is None or not record.is_file() else {_key(entry): entry for entry in read_records(record)}
+    saved = [] if record is None or not record.is_file() else read_records(record)
+    known = {_key(entry): entry for entry in saved}
     for cell in cells:
         for seed in seeds:
-            data, allowed = None, 0.0
+            data: Any = None
+            allowed = 0.0
             for name in ("planted", *peers):
                 if name.startswith("scikit") and cell.activation not in _SKLEARN:
                     continue
@@ -136,7 +138,7 @@ def bench(
                         with record.open("a") as file:
                             file.write(json.dumps(entry) + "\n")
                 if name == "planted":
-                    allowed = entry["seconds"]
+                    allowed = float(entry["seconds"])
                 yield entry
 
 
