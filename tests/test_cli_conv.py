@@ -141,3 +141,17 @@ def test_bad_input_gets_one_sentence(capsys, folder, kind):
     assert len(err.strip().splitlines()) == 1
     assert err.startswith("planted: ")
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_several_filters_from_the_command_line(capsys, tmp_path):
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((800, 3, 3))
+    teachers = [ConvNetwork(rng.standard_normal(3), rng.uniform(1, 2, 3)) for _ in range(2)]
+    np.savez(tmp_path / "two.npz", X=Z, y=sum(teacher.predict(Z) for teacher in teachers))
+    status, out, _ = run(capsys, "fit", tmp_path / "two.npz", "--conv", "--filters", 2, "--json")
+    report = json.loads(out)
+    assert (status, report["status"]) == (0, "recovered")
+    found = np.array(report["filters"])
+    for teacher in teachers:
+        assert np.min(np.linalg.norm(found - teacher.canonical().filter, axis=1)) < 1e-6
+    assert run(capsys, "fit", tmp_path / "two.npz", "--filters", 2)[0] == 2

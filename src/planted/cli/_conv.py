@@ -69,15 +69,17 @@ def read_patches(data: Path, target: str | None, patch: str | None, patches: int
 
 
 def fit_conv(
-    data: Path, target: str, activation: str, patch: str | None, patches: int | None, out: Path | None,
+    data: Path, target: str, activation: str, patch: str | None, patches: int | None, filters: int, out: Path | None,
     plot: Path | None, seed: int, quiet: bool, as_json: bool,
 ) -> int:  # fmt: skip
-    """Recover a shared filter and write, draw and print it."""
+    """Recover a shared filter, or several, and write, draw and print it."""
     from planted.conv_datasets import patch_to_image
     from planted.methods import recover_conv
     from planted.solvers import silent
 
     Z, y = read_patches(data, target, patch, patches)
+    if filters > 1:
+        return _fit_filters(Z, y, activation, filters, out, plot, seed, quiet, as_json)
     with progress_bar(quiet) as report:
         result = recover_conv(Z, y, activation=activation, random_state=seed, progress=report or silent)
     network, shape = result.network, patch_shape(patch)
@@ -115,3 +117,29 @@ def fit_conv(
             if path is not None:
                 typer.echo(f"{what} written to {path}")
     return DONE if result.status == "recovered" else NOT_RECOVERED
+
+
+def _fit_filters(
+    Z: Any, y: Any, activation: str, filters: int, out: Path | None, plot: Path | None, seed: int, quiet: bool,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Recover several shared filters; the network written is fully connected on flat rows."""
+    from planted.methods import recover_filters
+    from planted.solvers import silent
+
+    with progress_bar(quiet) as report:
+        result = recover_filters(Z, y, filters, activation=activation, random_state=seed, progress=report or silent)
+    if out is not None:
+        result.network.save(out)
+    if plot is not None:
+        from planted.plots import save_fit
+
+        save_fit(plot, result, result.network.predict(Z.reshape(len(Z), -1)), y)
+    if as_json:
+        summary = {"status": result.status, "reason": result.reason, "loss": result.loss, "seconds": result.seconds}
+        print_json(summary | {name: result.details[name] for name in ("filters", "outputs")})
+    else:
+        typer.echo(str(result))
+        for i, row in enumerate(result.details["filters"]):
+            typer.echo(f"filter {i}: {' '.join(f'{value:+.4f}' for value in row[:8])}{' …' * (len(row) > 8)}")
+    return NOT_RECOVERED if result.status == "failed" else DONE

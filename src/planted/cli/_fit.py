@@ -39,6 +39,7 @@ def fit(
     conv: Annotated[bool, typer.Option("--conv", help="One filter shared by all patches of a row.")] = False,
     patch: Patch = None,
     patches: Annotated[int | None, typer.Option(min=1, help="With --conv: patches in a flat row.")] = None,
+    filters: Annotated[int, typer.Option(min=1, help="With --conv: how many filters the patches share.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Write the network to this file (safetensors).")] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture of the fit to this file (PNG, SVG or PDF).")
@@ -59,6 +60,8 @@ def fit(
     known("method", method, METHODS)
     given = {"--hidden": hidden != "auto", "--method": method != "auto", "--bias": bias, "--features": bool(features)}
     check_options(conv, patch, patches, given)
+    if filters > 1 and not conv:
+        raise ValueError("--filters counts shared filters: add --conv")
     if labels and method not in ("auto", "tensor"):
         raise ValueError(f"classification has its own method: leave --method out, or 'tensor', not {method!r}")
     width: int | str = hidden
@@ -72,7 +75,7 @@ def fit(
     if not data.is_file():
         raise ValueError(f"no data file at {data}")
     if conv:
-        return fit_conv(data, target, activation, patch, patches, out, plot, seed, quiet, as_json)
+        return fit_conv(data, target, activation, patch, patches, filters, out, plot, seed, quiet, as_json)
 
     from planted.classifier import PlantedClassifier
     from planted.estimators import PlantedRegressor
