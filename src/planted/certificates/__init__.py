@@ -4,7 +4,6 @@ from planted.certificates._assumptions import Assumption, assumptions
 from planted.certificates._certify import KINDS, Certificate, certify
 from planted.certificates._conv import ConvStationary
 from planted.certificates._kinks import Kinks, find_kinks
-from planted.certificates._normality import Normality, henze_zirkler
 from planted.certificates._symmetries import Symmetry, flat_symmetries
 from planted.objectives._curvature import Curvature, smallest_curvature
 
@@ -15,12 +14,10 @@ __all__ = [
     "ConvStationary",
     "Curvature",
     "Kinks",
-    "Normality",
     "Symmetry",
     "assumptions",
     "certify",
     "find_kinks",
     "flat_symmetries",
-    "henze_zirkler",
     "smallest_curvature",
 ]

@@ -4,6 +4,7 @@ from planted.inputs._base import Density, SingularScoreWarning
 from planted.inputs._custom import CustomDensity
 from planted.inputs._gaussian import Gaussian
 from planted.inputs._gaussianity import Gaussianity, gaussianity
+from planted.inputs._henze_zirkler import Normality, henze_zirkler
 from planted.inputs._local_likelihood import LocalFit, LocalFitWarning, LocalLikelihood
 from planted.inputs._mixture import GaussianMixture
 from planted.inputs._product import HyperbolicSecant, Laplace, Logistic, ProductDensity, StudentT
@@ -20,8 +21,10 @@ __all__ = [
     "LocalFitWarning",
     "LocalLikelihood",
     "Logistic",
+    "Normality",
     "ProductDensity",
     "SingularScoreWarning",
     "StudentT",
     "gaussianity",
+    "henze_zirkler",
 ]
