@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
 from planted.certificates import certify
-from planted.methods import METHODS, Recovery
+from planted.methods import METHODS, Recovery, assumed_inputs
 from planted.methods._width import choose_width
 from planted.names import unknown
 from planted.objectives import Squared
@@ -32,11 +32,11 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         Number of neurons; "auto" finds the smallest number that explains held-out rows.
     activation : str, Activation or callable
         φ, see :func:`planted.activations.get`.
-    method : "auto", "landscape", "hermite" or "squared"
+    method : "auto", "landscape", "hermite", "score", "quadratic" or "squared"
         How to recover; see :mod:`planted.methods`.
-    inputs : "auto"
-        What is known of X. "auto" estimates a mean and covariance where the method needs standard Gaussian rows,
-        and carries the result back to the caller's own inputs.
+    inputs : "auto", a density of planted.inputs, a LocalLikelihood or a name
+        What is known of X, see :func:`planted.inputs.input_law`. method="score" uses it; "landscape" and "hermite",
+        which whiten X by its mean and covariance, warn where it is not Gaussian. "auto" tests for that.
     fit_bias : bool
         Whether neurons have biases.
     random_state : None, int or RandomState
@@ -54,6 +54,8 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         certified on five rows a parameter.
     method_ : str
         The method that found it.
+    inputs_ : InputLaw
+        What was decided about the inputs, and why.
     n_hidden_ : int
     width_losses_ : dict
         Held-out relative loss by width, when n_hidden="auto".
@@ -94,9 +96,11 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         method = METHODS[self.method]
         key = key_from(self.random_state)
         progress = self.progress or silent
+        self.inputs_ = assumed_inputs(self.inputs, X, self.method)
+        options = {"inputs": self.inputs_} if self.method == "score" else {}
 
         def run(X: np.ndarray, y: np.ndarray, k: int, key: jax.Array) -> Recovery:
-            return method(X, y, k, act, fit_bias=self.fit_bias, key=key, progress=progress)
+            return method(X, y, k, act, fit_bias=self.fit_bias, key=key, progress=progress, **options)
 
         k = self.n_hidden
         if k == "auto":
@@ -120,8 +124,6 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         n, d = X.shape
         if self.method not in METHODS:
             raise ValueError(unknown("method", self.method, METHODS))
-        if self.inputs != "auto":
-            raise ValueError(f"inputs must be 'auto', not {self.inputs!r}")
         if self.n_hidden != "auto":
             k = self.n_hidden
             if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:

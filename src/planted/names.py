@@ -22,17 +22,20 @@ ACTIVATIONS: tuple[str, ...] = (
 )
 """Activations that `planted.activations.get` knows by name."""
 
-METHODS: tuple[str, ...] = ("auto", "landscape", "hermite", "quadratic", "squared")
+METHODS: tuple[str, ...] = ("auto", "landscape", "hermite", "score", "quadratic", "squared")
 """Recovery methods that the estimators and the command line know by name."""
+
+DENSITIES: tuple[str, ...] = ("auto", "gaussian", "mixture", "logistic", "hyperbolic_secant", "laplace", "local")
+"""Laws of the inputs that the estimators and the command line know by name, and fit to the rows."""
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """Say that `name` is not a known `kind`, suggest the nearest one, and list those that are.
 
     >>> unknown("method", "hermit", METHODS)
-    "unknown method 'hermit'; did you mean 'hermite'? Known: auto, landscape, hermite, quadratic, squared."
+    "unknown method 'hermit'; did you mean 'hermite'? Known: auto, landscape, hermite, score, quadratic, squared."
     >>> unknown("method", "zzz", METHODS)
-    "unknown method 'zzz'. Known: auto, landscape, hermite, quadratic, squared."
+    "unknown method 'zzz'. Known: auto, landscape, hermite, score, quadratic, squared."
     """
     known = tuple(known)
     nearest = get_close_matches(str(name), known, n=1, cutoff=0.5)

@@ -14,6 +14,7 @@ from planted.cli._demo import demo
 from planted.cli._fit import fit
 from planted.cli._predict import predict
 from planted.cli._reproduce import reproduce
+from planted.cli._score import score
 
 app = typer.Typer(
     name="planted",
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit status: 0 done, 1 ran but could not recover or certify, 2 the request or the data is wrong.",
 )
-for command in (demo, fit, predict, certify, reproduce):
+for command in (demo, fit, predict, certify, score, reproduce):
     app.command()(command)
 
 

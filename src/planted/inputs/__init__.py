@@ -5,6 +5,7 @@ from planted.inputs._custom import CustomDensity
 from planted.inputs._gaussian import Gaussian
 from planted.inputs._gaussianity import Gaussianity, gaussianity
 from planted.inputs._henze_zirkler import Normality, henze_zirkler
+from planted.inputs._law import InputLaw, input_law
 from planted.inputs._local_likelihood import LocalFit, LocalFitWarning, LocalLikelihood
 from planted.inputs._mixture import GaussianMixture
 from planted.inputs._product import HyperbolicSecant, Laplace, Logistic, ProductDensity, StudentT
@@ -16,6 +17,7 @@ __all__ = [
     "GaussianMixture",
     "Gaussianity",
     "HyperbolicSecant",
+    "InputLaw",
     "Laplace",
     "LocalFit",
     "LocalFitWarning",
@@ -27,4 +29,5 @@ __all__ = [
     "StudentT",
     "gaussianity",
     "henze_zirkler",
+    "input_law",
 ]

@@ -6,6 +6,7 @@ A method is called as `method(X, y, n_hidden, activation, fit_bias=…, key=…,
 
 from collections.abc import Callable
 
+from planted.methods._assumed import InputsWarning, assumed_inputs
 from planted.methods._auto import auto
 from planted.methods._conv import ConvRestart, ConvResult, recover_conv
 from planted.methods._conv_dynamics import Trajectory, conv_descent, step_size_bound
@@ -14,12 +15,14 @@ from planted.methods._hermite import hermite
 from planted.methods._landscape import landscape
 from planted.methods._quadratic import QuadraticRecovery, factorise, quadratic, recover_quadratic
 from planted.methods._recovery import Recovery, refine, verdict
+from planted.methods._score import score
 from planted.methods._squared import squared
 
 METHODS: dict[str, Callable[..., Recovery]] = {
     "auto": auto,
     "landscape": landscape,
     "hermite": hermite,
+    "score": score,
     "quadratic": quadratic,
     "squared": squared,
 }
@@ -29,9 +32,11 @@ __all__ = [
     "ConvFilters",
     "ConvRestart",
     "ConvResult",
+    "InputsWarning",
     "QuadraticRecovery",
     "Recovery",
     "Trajectory",
+    "assumed_inputs",
     "auto",
     "conv_descent",
     "factorise",
@@ -42,6 +47,7 @@ __all__ = [
     "recover_filters",
     "recover_quadratic",
     "refine",
+    "score",
     "squared",
     "step_size_bound",
     "verdict",
