@@ -13,7 +13,7 @@ import pytest
 from planted import Network, datasets, match
 from planted.cli import main
 
-COMMANDS = ("demo", "fit", "predict", "certify", "reproduce")
+COMMANDS = ("demo", "fit", "predict", "certify", "score", "reproduce")
 
 
 def run(capsys, *arguments):

@@ -21,8 +21,9 @@ from planted.inputs import (
     SingularScoreWarning,
     StudentT,
     gaussianity,
+    henze_zirkler,
 )
-from planted.inputs._gaussianity import henze_zirkler, mardia
+from planted.inputs._gaussianity import mardia
 from planted.inputs._scores import score_tensor, set_partitions
 
 COV = np.array([[1.5, 0.4, 0.1], [0.4, 0.8, -0.2], [0.1, -0.2, 1.1]])
@@ -281,8 +282,31 @@ def test_normality_tests_hold_their_level():
     for _ in range(400):
         X = rng.normal(size=(300, 3)) @ COV
         z = Gaussian.fit(X).whiten(X)
-        counts += np.array([*mardia(z), henze_zirkler(z)]) < 0.05
+        counts += np.array([*mardia(z), henze_zirkler(X).p_value]) < 0.05
     assert np.all(np.abs(counts / 400 - 0.05) < 4 * (0.05 * 0.95 / 400) ** 0.5)
+
+
+def test_henze_zirkler_is_a_distance_of_characteristic_functions():
+    """T = n ∫ |ψ_n(t) − exp(−t²/2)|² N(t; 0, β²) dt for d = 1, by Gauss–Hermite quadrature."""
+    x = np.random.default_rng(0).laplace(size=60)
+    z = (x - x.mean()) / x.std()
+    n = len(z)
+    beta = (3 * n / 4) ** (1 / 5) / 2**0.5
+    nodes, weights = np.polynomial.hermite_e.hermegauss(100)
+    t = beta * nodes
+    difference = np.exp(1j * np.outer(t, z)).mean(axis=1) - np.exp(-(t**2) / 2)
+    expected = n * weights @ np.abs(difference) ** 2 / weights.sum()
+    assert henze_zirkler(x[:, None]).statistic == pytest.approx(expected, rel=1e-6)
+
+
+def test_henze_zirkler_has_power_whatever_the_scale_and_says_when_it_cannot_judge():
+    rng = np.random.default_rng(0)
+    scale = np.array([1.0, 50.0, 0.01])
+    assert henze_zirkler(rng.laplace(size=(400, 3)) * scale).p_value < 1e-3
+    assert henze_zirkler((rng.normal(size=(400, 3)) + 2 * rng.choice([-1, 1], (400, 1))) * scale + 7).p_value < 1e-3
+    assert np.isnan(henze_zirkler(np.eye(3)).p_value)
+    line = rng.normal(size=(50, 1)) * np.ones(2)
+    assert henze_zirkler(line).p_value == 0.0
 
 
 @pytest.mark.parametrize(

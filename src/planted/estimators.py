@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from planted import activations
 from planted.certificates import StandardErrors, certify, standard_errors
-from planted.methods import METHODS, judge
+from planted.methods import METHODS, assumed_inputs, judge
 from planted.methods._width import choose_width
 from planted.names import unknown
 from planted.objectives import Squared
@@ -33,11 +33,11 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         Number of neurons; "auto" finds the smallest number that explains held-out rows.
     activation : str, Activation or callable
         φ, see :func:`planted.activations.get`.
-    method : "auto", "expand", "landscape", "hermite" or "squared"
+    method : "auto", "expand", "landscape", "hermite", "score", "tensor", "quadratic" or "squared"
         How to recover; see :mod:`planted.methods`.
-    inputs : "auto"
-        What is known of X. "auto" estimates a mean and covariance where the method needs standard Gaussian rows,
-        and carries the result back to the caller's own inputs.
+    inputs : "auto", a density of planted.inputs, a LocalLikelihood or a name
+        What is known of X, see :func:`planted.inputs.input_law`. method="score" uses it; "landscape" and "hermite",
+        which whiten X by its mean and covariance, warn where it is not Gaussian. "auto" tests for that.
     fit_bias : bool
         Whether neurons have biases.
     fit_intercept : bool
@@ -62,6 +62,8 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         Of every parameter of the canonical network; missing above 1,000 parameters.
     method_ : str
         The method that found it.
+    inputs_ : InputLaw
+        What was decided about the inputs, and why.
     n_hidden_ : int
     width_losses_ : dict
         Held-out relative loss by width, when n_hidden="auto".
@@ -113,6 +115,8 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         act = activations.get(self.activation)
         key = key_from(self.random_state)
         progress = self.progress or silent
+        self.inputs_ = assumed_inputs(self.inputs, X, self.method)
+        extra = {"inputs": self.inputs_} if self.method == "score" else {}
         k = self.n_hidden
         if k == "auto":
             key, width_key = jax.random.split(key)
@@ -137,6 +141,7 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
             sample_weight=sample_weight,
             key=key,
             progress=progress,
+            **extra,
         )
         self.result_ = result
         self.network_ = result.network
@@ -159,8 +164,6 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         n, d = X.shape
         if self.method not in METHODS:
             raise ValueError(unknown("method", self.method, METHODS))
-        if self.inputs != "auto":
-            raise ValueError(f"inputs must be 'auto', not {self.inputs!r}")
         if self.n_hidden != "auto":
             k = self.n_hidden
             if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:

@@ -25,8 +25,11 @@ ACTIVATIONS: tuple[str, ...] = (
 TASKS: tuple[str, ...] = ("regression", "classification")
 """What the command line fits."""
 
-METHODS: tuple[str, ...] = ("auto", "expand", "landscape", "hermite", "quadratic", "squared", "tensor")
+METHODS: tuple[str, ...] = ("auto", "expand", "landscape", "hermite", "score", "quadratic", "squared", "tensor")
 """Recovery methods that the estimators and the command line know by name."""
+
+DENSITIES: tuple[str, ...] = ("auto", "gaussian", "mixture", "logistic", "hyperbolic_secant", "laplace", "local")
+"""Laws of the inputs that the estimators and the command line know by name, and fit to the rows."""
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:

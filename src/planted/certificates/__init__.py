@@ -13,7 +13,6 @@ from planted.certificates._local_geometry import (
     measured_hessian,
     slope_moments,
 )
-from planted.certificates._normality import Normality, henze_zirkler
 from planted.certificates._standard_errors import StandardErrors, standard_errors
 from planted.certificates._symmetries import Symmetry, flat_symmetries
 from planted.certificates._uncertainty import Ellipsoid, Uncertainty, cramer_rao, uncertainty
@@ -30,7 +29,6 @@ __all__ = [
     "LinearRate",
     "LocalGeometry",
     "MeasuredHessian",
-    "Normality",
     "StandardErrors",
     "Symmetry",
     "Uncertainty",
@@ -39,7 +37,6 @@ __all__ = [
     "cramer_rao",
     "find_kinks",
     "flat_symmetries",
-    "henze_zirkler",
     "linear_rate",
     "local_geometry",
     "measured_hessian",

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from planted import activations
 from planted.activations import Activation
-from planted.certificates._normality import henze_zirkler
+from planted.inputs import henze_zirkler
 from planted.networks import Network
 from planted.objectives import Objective, Params
 from planted.quadrature import gaussian_expectation

@@ -30,7 +30,7 @@ def known(kind: str, name: str, names: tuple[str, ...]) -> str:
     return name
 
 
-def read_rows(data: Any, target: str, features: str | None) -> tuple[Any, Any, list[str]]:
+def read_rows(data: Any, target: str | None, features: str | None) -> tuple[Any, Any, list[str]]:
     """Inputs, target and input names from a file, the input columns given as a comma-separated list or None.
 
     >>> read_rows("nowhere.csv", "y", None)

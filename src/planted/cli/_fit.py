@@ -21,7 +21,7 @@ from planted.cli._common import (
     read_rows,
 )
 from planted.cli._conv import Patch, check_options, fit_conv
-from planted.names import ACTIVATIONS, METHODS, TASKS
+from planted.names import ACTIVATIONS, DENSITIES, METHODS, TASKS
 
 
 def fit(
@@ -35,6 +35,7 @@ def fit(
         typer.Option(help=f"One of {', '.join(ACTIVATIONS)}; relu, or sigmoid for classification, if omitted."),
     ] = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "auto",
+    inputs: Annotated[str, typer.Option(help=f"Law of the inputs, one of {', '.join(DENSITIES)}.")] = "auto",
     bias: Annotated[bool, typer.Option("--bias", help="Neurons have biases.")] = False,
     conv: Annotated[bool, typer.Option("--conv", help="One filter shared by all patches of a row.")] = False,
     patch: Patch = None,
@@ -58,7 +59,9 @@ def fit(
     labels = task == "classification"
     activation = known("activation", activation or ("sigmoid" if labels else "relu"), ACTIVATIONS)
     known("method", method, METHODS)
+    known("inputs", inputs, DENSITIES)
     given = {"--hidden": hidden != "auto", "--method": method != "auto", "--bias": bias, "--features": bool(features)}
+    given["--inputs"] = inputs != "auto"
     check_options(conv, patch, patches, given)
     if filters > 1 and not conv:
         raise ValueError("--filters counts shared filters: add --conv")
@@ -85,7 +88,9 @@ def fit(
         shared: dict[str, Any] = {
             "n_hidden": width, "activation": activation, "fit_bias": bias, "random_state": seed, "progress": report
         }  # fmt: skip
-        estimator: Any = PlantedClassifier(**shared) if labels else PlantedRegressor(method=method, **shared)
+        estimator: Any = (
+            PlantedClassifier(**shared) if labels else PlantedRegressor(method=method, inputs=inputs, **shared)
+        )
         _fit_quietly(estimator, X, y)
     if out is not None:
         estimator.network_.save(out)
@@ -98,14 +103,17 @@ def fit(
 
 
 def _fit_quietly(estimator: Any, X: Any, y: Any) -> None:
-    """Fit without the warning that repeats what the report says anyway."""
+    """Fit; warnings become sentences on standard error, but for the one that repeats what the report says."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         estimator.fit(X, y)
+    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+        typer.echo(f"planted: {sentence}", err=True)
 
 
 def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | None, as_json: bool) -> None:
@@ -123,6 +131,7 @@ def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | Non
                 "certificate": {"kind": certificate.kind, "reason": certificate.reason},
                 "network": network_report(estimator.network_),
                 "inputs": names,
+                "input_law": str(estimator.inputs_),
                 "width_losses": getattr(estimator, "width_losses_", None),
                 "details": result.details,
                 "model": None if out is None else str(out),
@@ -130,6 +139,8 @@ def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | Non
         )
         return
     typer.echo(str(result))
+    if estimator.inputs_.law is not None:
+        typer.echo(f"inputs: {estimator.inputs_}")
     typer.echo(f"certificate: {certificate.kind} ({certificate.reason})")
     constants = result.details.get("constants")
     if constants:

@@ -15,6 +15,7 @@ from planted.cli._demo import demo
 from planted.cli._fit import fit
 from planted.cli._predict import predict
 from planted.cli._reproduce import reproduce
+from planted.cli._score import score
 
 app = typer.Typer(
     name="planted",
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit status: 0 done, 1 ran but could not recover or certify, 2 the request or the data is wrong.",
 )
-for command in (demo, fit, predict, certify, reproduce, bench):
+for command in (demo, fit, predict, certify, score, reproduce, bench):
     app.command()(command)
 
 

@@ -4,6 +4,8 @@ from planted.inputs._base import Density, SingularScoreWarning
 from planted.inputs._custom import CustomDensity
 from planted.inputs._gaussian import Gaussian
 from planted.inputs._gaussianity import Gaussianity, gaussianity
+from planted.inputs._henze_zirkler import Normality, henze_zirkler
+from planted.inputs._law import InputLaw, input_law
 from planted.inputs._local_likelihood import LocalFit, LocalFitWarning, LocalLikelihood
 from planted.inputs._mixture import GaussianMixture
 from planted.inputs._product import HyperbolicSecant, Laplace, Logistic, ProductDensity, StudentT
@@ -15,13 +17,17 @@ __all__ = [
     "GaussianMixture",
     "Gaussianity",
     "HyperbolicSecant",
+    "InputLaw",
     "Laplace",
     "LocalFit",
     "LocalFitWarning",
     "LocalLikelihood",
     "Logistic",
+    "Normality",
     "ProductDensity",
     "SingularScoreWarning",
     "StudentT",
     "gaussianity",
+    "henze_zirkler",
+    "input_law",
 ]

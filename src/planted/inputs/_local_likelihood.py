@@ -75,6 +75,11 @@ class LocalFit:
         """Which query points have a fit, (n,) of bool."""
         return self.status == OK
 
+    @float64
+    def score(self, order: int) -> np.ndarray:
+        """Ŝ_order (n, d, …, d) at the query points."""
+        return np.asarray(score_tensor([jnp.asarray(tensor) for tensor in self.derivatives[:order]], order))
+
     def __str__(self) -> str:
         kinds, counts = np.unique(self.status, return_counts=True)
         parts = ", ".join(f"{count} {kind}" for kind, count in zip(kinds, counts, strict=True))
@@ -221,6 +226,7 @@ class LocalLikelihood(BaseEstimator):
         self.n_features_in_ = d
         self._centre = rows.mean(axis=0)
         self._points = rows - self._centre
+        self._own_fit: LocalFit | None = None
         self.bandwidth_, self.criterion_ = choose_bandwidth(
             rows, self.bandwidth, self.degree, self.min_neighbours_, self.random_state
         )
@@ -236,6 +242,9 @@ class LocalLikelihood(BaseEstimator):
         """The fits at query points x (n, d); without x at the fitted rows, each left out of its own fit."""
         if not hasattr(self, "_points"):
             raise NotFittedError("this LocalLikelihood has no data yet: call fit(X) first")
+        # The fit at the fitted rows is asked for again and again: by every order, and by every contraction.
+        if x is None and self._own_fit is not None:
+            return self._own_fit
         leave_one_out = x is None
         queries = self._points if x is None else self._rows(x) - self._centre
         if self.degree == 2:
@@ -250,7 +259,10 @@ class LocalLikelihood(BaseEstimator):
         bad = status != OK
         for array in (*derivatives, log_density):
             array[bad] = np.nan
-        return LocalFit(tuple(derivatives), log_density, np.nan_to_num(neighbours), status)
+        found = LocalFit(tuple(derivatives), log_density, np.nan_to_num(neighbours), status)
+        if leave_one_out:
+            self._own_fit = found
+        return found
 
     @property
     def _dtype(self) -> Any:
@@ -295,8 +307,7 @@ class LocalLikelihood(BaseEstimator):
         Rows without a usable fit are NaN, and a :class:`LocalFitWarning` says how many and why.
         """
         order = checked_order(order)
-        fit = self._checked(self.local_fit(x))
-        return np.asarray(score_tensor([jnp.asarray(tensor) for tensor in fit.derivatives[:order]], order))
+        return self._checked(self.local_fit(x)).score(order)
 
     @float64
     def contract(self, x: ArrayLike | None, u: ArrayLike, v: ArrayLike) -> np.ndarray:

@@ -22,6 +22,9 @@ from planted.precision import float64
 from planted.seeding import key_from
 from planted.validation import as_matrix
 
+_FITTED_ROWS = 20_000
+_MOST_COMPONENTS = 5
+
 
 class GaussianMixture(Density):
     """x ~ Σ_c weights_c N(means_c, covs_c).
@@ -77,6 +80,28 @@ class GaussianMixture(Density):
         """
         mean = np.full(n_features, 1.0 if length is None else length / n_features**0.5)
         return cls([0.5, 0.5], [mean, -mean])
+
+    @classmethod
+    def fit(cls, X: ArrayLike, n_components: int | None = None, random_state: Any = 0) -> Self:
+        """The mixture of highest likelihood for the rows of X (n, d), by expectation–maximisation.
+
+        Without `n_components` the number, one to five, is the one of least BIC. At most 20,000 rows are used.
+
+        >>> rows = GaussianMixture([0.5, 0.5], [[3.0], [-3.0]]).sample(1000, random_state=0)
+        >>> GaussianMixture.fit(rows)
+        GaussianMixture(2 components, 1 inputs)
+        """
+        from sklearn.mixture import GaussianMixture as Likelihood
+
+        rows = as_matrix("X", X)
+        if len(rows) > _FITTED_ROWS:
+            rows = rows[np.random.default_rng(0).choice(len(rows), _FITTED_ROWS, replace=False)]
+        counts = range(1, _MOST_COMPONENTS + 1) if n_components is None else (n_components,)
+        if len(rows) < max(counts):
+            raise ValueError(f"{len(rows)} rows are too few for a mixture of {max(counts)} components")
+        fits = [Likelihood(count, random_state=random_state).fit(rows) for count in counts]
+        best = min(fits, key=lambda found: found.bic(rows))
+        return cls(best.weights_, best.means_, best.covariances_)
 
     @property
     def n_features(self) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,7 @@ from planted.inputs._base import Density, SingularScoreWarning
 from planted.inputs._scores import score_contraction, score_tensor
 from planted.precision import float64
 from planted.seeding import key_from
+from planted.validation import as_matrix
 
 
 class ProductDensity(Density):
@@ -44,10 +45,26 @@ class ProductDensity(Density):
         if np.any(self.scale <= 0):
             raise ValueError("scale must be positive")
 
+    @classmethod
+    def fit(cls, X: ArrayLike) -> Self:
+        """The density whose location and scale give each column of X (n, d) its sample mean and variance.
+
+        >>> Logistic.fit([[0.0], [2.0]]).loc
+        array([1.])
+        """
+        rows = as_matrix("X", X)
+        unit = cls(rows.shape[1])
+        return cls(rows.shape[1], scale=rows.std(axis=0) / unit.line_variance**0.5, loc=rows.mean(axis=0))
+
     @property
     def n_features(self) -> int:
         """Number of inputs d."""
         return self.loc.shape[0]
+
+    @property
+    @abstractmethod
+    def line_variance(self) -> float:
+        """Variance of p."""
 
     @abstractmethod
     def line_log_density(self, z: jax.Array) -> jax.Array:
@@ -106,6 +123,11 @@ class Logistic(ProductDensity):
             [ 0. , -0.5]]])
     """
 
+    @property
+    def line_variance(self) -> float:
+        """π²/3."""
+        return np.pi**2 / 3
+
     def line_log_density(self, z: jax.Array) -> jax.Array:
         """−|z| − 2 log(1 + exp(−|z|))."""
         size = jnp.abs(z)
@@ -133,6 +155,11 @@ class HyperbolicSecant(ProductDensity):
     >>> HyperbolicSecant(2).score([[0.0, 0.0]], 1)
     array([[-0., -0.]])
     """
+
+    @property
+    def line_variance(self) -> float:
+        """1."""
+        return 1.0
 
     def line_log_density(self, z: jax.Array) -> jax.Array:
         """−a|z| − log(1 + exp(−2a|z|)) with a = π/2."""
@@ -169,6 +196,11 @@ class StudentT(ProductDensity):
         if not (np.isfinite(df) and df > 0):
             raise ValueError(f"df must be a positive number, not {df!r}")
         self.df = np.float64(df)
+
+    @property
+    def line_variance(self) -> float:
+        """df/(df − 2), infinite for df ≤ 2."""
+        return float(self.df / (self.df - 2)) if self.df > 2 else float("inf")
 
     def line_log_density(self, z: jax.Array) -> jax.Array:
         """−(df + 1)/2 log(1 + z²/df) plus a constant."""
@@ -229,6 +261,11 @@ class Laplace(ProductDensity):
             SingularScoreWarning,
             stacklevel=3,
         )
+
+    @property
+    def line_variance(self) -> float:
+        """2."""
+        return 2.0
 
     def line_log_density(self, z: jax.Array) -> jax.Array:
         """−|z| − log 2."""

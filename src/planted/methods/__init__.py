@@ -6,6 +6,7 @@ A method is called as `method(X, y, n_hidden, activation, fit_bias=…, key=…,
 
 from collections.abc import Callable
 
+from planted.methods._assumed import InputsWarning, assumed_inputs
 from planted.methods._auto import auto
 from planted.methods._classification import classification
 from planted.methods._conv import ConvRestart, ConvResult, recover_conv
@@ -16,6 +17,7 @@ from planted.methods._hermite import hermite
 from planted.methods._landscape import landscape
 from planted.methods._quadratic import QuadraticRecovery, factorise, quadratic, recover_quadratic
 from planted.methods._recovery import Recovery, refine, verdict
+from planted.methods._score import score
 from planted.methods._squared import squared
 from planted.methods._tensor import tensor
 from planted.methods._verdict import VERDICTS, Verdict, judge
@@ -25,6 +27,7 @@ METHODS: dict[str, Callable[..., Recovery]] = {
     "expand": expand,
     "landscape": landscape,
     "hermite": hermite,
+    "score": score,
     "quadratic": quadratic,
     "squared": squared,
     "tensor": tensor,
@@ -36,10 +39,12 @@ __all__ = [
     "ConvFilters",
     "ConvRestart",
     "ConvResult",
+    "InputsWarning",
     "QuadraticRecovery",
     "Recovery",
     "Trajectory",
     "Verdict",
+    "assumed_inputs",
     "auto",
     "classification",
     "conv_descent",
@@ -53,6 +58,7 @@ __all__ = [
     "recover_filters",
     "recover_quadratic",
     "refine",
+    "score",
     "squared",
     "step_size_bound",
     "tensor",

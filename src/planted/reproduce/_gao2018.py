@@ -27,6 +27,7 @@ PERCENTILES = (5, 25, 50, 75, 95)
 PAPER_SLOPES = {"gaussian": (-0.5143, -0.4984), "mixture": (-0.2587, -0.1343)}
 SIZES = (128, 256, 512, 1024, 2048, 4096, 8192)
 _POINTS_AT_ONCE = 2**19
+_RESAMPLES = 50
 
 
 def _quadratic_scores(points: jax.Array, query: jax.Array, h: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -56,6 +57,11 @@ def _errors(density: GaussianMixture, h: jax.Array, key: jax.Array, n: int, tria
     return lax.map(trial, jax.random.split(key, trials), batch_size=max(1, min(trials, _POINTS_AT_ONCE // n)))
 
 
+def _slopes(sizes: tuple[int, ...], curves: np.ndarray) -> tuple[float, ...]:
+    """Log–log slopes against n of curves (sizes, percentiles, 2), averaged over percentiles."""
+    return tuple(float(np.polyfit(np.log(sizes), np.log(curves[:, :, i]), 1)[0].mean()) for i in (0, 1))
+
+
 @float64
 def score_errors(
     inputs: str = "gaussian",
@@ -68,7 +74,7 @@ def score_errors(
 
     A trial draws n points and one query point from the density. `bandwidth` is h, or "rule" for Remark 1's
     h = n^{−1/8}. Returned: `percentiles` (5,), `s2` and `s4` (sizes, 5), and `slopes`, the fitted log–log slopes
-    averaged over the percentiles, beside `paper_slopes`.
+    averaged over the percentiles, with bootstrap `standard_errors`, beside `paper_slopes`.
 
     >>> found = score_errors(sizes=(100, 400), trials=20, bandwidth=1.0)
     >>> found["s2"].shape, bool(found["slopes"][0] < 0)
@@ -76,20 +82,23 @@ def score_errors(
     """
     density = GaussianMixture([1.0], np.zeros((1, 2))) if inputs == "gaussian" else GaussianMixture.symmetric(2)
     keys = jax.random.split(key_from(random_state), len(sizes))
-    rows, bandwidths = [], []
+    errors, bandwidths = [], []
     for n, key in zip(sizes, keys, strict=True):
         h = rule_of_remark(n, 2, 2) if bandwidth == "rule" else float(bandwidth)
         bandwidths.append(h)
-        rows.append(np.percentile(np.asarray(_errors(density, jnp.asarray(h), key, n, trials)), PERCENTILES, axis=0))
-    curves = np.array(rows)
-    slopes = [np.polyfit(np.log(sizes), np.log(curves[:, :, which]), 1)[0].mean() for which in (0, 1)]
+        errors.append(np.asarray(_errors(density, jnp.asarray(h), key, n, trials)))
+    curves = np.percentile(errors, PERCENTILES, axis=1).swapaxes(0, 1)
+    rng = np.random.default_rng(0)
+    drawn = [[each[rng.integers(trials, size=trials)] for each in errors] for _ in range(_RESAMPLES)]
+    resampled = [_slopes(sizes, np.percentile(draw, PERCENTILES, axis=1).swapaxes(0, 1)) for draw in drawn]
     return {
         "sizes": np.array(sizes),
         "percentiles": np.array(PERCENTILES),
         "bandwidths": np.array(bandwidths),
         "s2": curves[:, :, 0],
         "s4": curves[:, :, 1],
-        "slopes": tuple(float(slope) for slope in slopes),
+        "slopes": _slopes(sizes, curves),
+        "standard_errors": tuple(np.std(resampled, axis=0).tolist()),
         "paper_slopes": PAPER_SLOPES[inputs],
     }
 

@@ -1,0 +1,101 @@
+"""`planted score`."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, print_json, read_rows
+
+
+def score(
+    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ file with numbers, one row a sample.")],
+    order: Annotated[int, typer.Option(min=1, max=2, help="1 for ∇f/f, 2 for ∇²f/f.")] = 1,
+    bandwidth: Annotated[str, typer.Option(help="A positive number, 'rule' or 'held-out'.")] = "rule",
+    degree: Annotated[int, typer.Option(min=1, max=4, help="Of the local polynomial; 2 takes any inputs.")] = 2,
+    query: Annotated[Path | None, typer.Option(help="Where scores are wanted; at the rows of DATA if omitted.")] = None,
+    features: Annotated[str | None, typer.Option(help="Input columns, comma-separated; all others if omitted.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column to leave out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the scores to this CSV file.")] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """Estimate the score functions of the density that rows were drawn from, by local likelihood.
+
+    One line a query point: the entries of the score (of order 2, those on and above the diagonal), the effective
+    number of neighbours, and a status; entries are empty where there is no usable fit. Exit status 1 if none has one.
+
+    Example: planted score data.csv --target y --order 1 --bandwidth held-out --out scores.csv
+    """
+    for path in (data, query):
+        if path is not None and not path.is_file():
+            raise ValueError(f"no data file at {path}")
+    if out is not None and not out.parent.is_dir():
+        raise ValueError(f"no folder {out.parent} to write {out.name} to")
+    width = bandwidth_from(bandwidth)
+
+    from planted.inputs import LocalLikelihood
+
+    X, _, names = read_rows(data, target, features)
+    points = None
+    if query is not None:
+        points, _, given = read_rows(query, None, ",".join(names))
+        if len(given) != len(names):
+            raise ValueError(f"{query} has {len(given)} input columns but {data} has {len(names)}")
+    estimate = LocalLikelihood(width, degree, random_state=seed).fit(X)
+    fit = estimate.local_fit(points)
+    columns = _columns(fit.score(order), names, order)
+    columns |= {"neighbours": fit.neighbours, "status": fit.status}
+    if out is not None:
+        _write(columns, out)
+    if as_json:
+        report = {"rows": len(X), "queries": len(fit.status), "usable": int(fit.ok.sum()), "order": order}
+        settings = {"degree": degree, "bandwidth": estimate.bandwidth_, "criterion": estimate.criterion_}
+        print_json(report | settings | {"scores": None if out is not None else columns})
+    else:
+        if out is None:
+            _write(columns, None)
+        summary = f"{fit}; bandwidth {estimate.bandwidth_:.4g}"
+        if out is not None:
+            typer.echo(f"{summary}; written to {out}")
+        elif not quiet:
+            typer.echo(summary, err=True)
+    return DONE if fit.ok.any() else NOT_RECOVERED
+
+
+def bandwidth_from(text: str) -> float | str:
+    """The bandwidth that an option names.
+
+    >>> bandwidth_from("0.5"), bandwidth_from("rule")
+    (0.5, 'rule')
+    >>> bandwidth_from("wide")
+    Traceback (most recent call last):
+    ValueError: --bandwidth must be a positive number, 'rule' or 'held-out', not 'wide'
+    """
+    if text in ("rule", "held-out"):
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"--bandwidth must be a positive number, 'rule' or 'held-out', not {text!r}")
+    return value
+
+
+def _columns(tensor: Any, names: list[str], order: int) -> dict[str, Any]:
+    """The distinct entries of a symmetric tensor a row (n, d, …, d), by the names of their inputs."""
+    places = combinations_with_replacement(range(len(names)), order)
+    return {"score_" + "_".join(names[i] for i in place): tensor[(slice(None), *place)] for place in places}
+
+
+def _write(columns: dict[str, Any], out: Path | None) -> None:
+    import polars as pl
+
+    text = pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None)).write_csv(out)
+    if out is None:
+        typer.echo(text, nl=False)

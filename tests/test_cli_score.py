@@ -1,0 +1,124 @@
+"""`planted score` and `planted fit --inputs`: numbers as the library gives them, one-sentence errors."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from planted import Network, datasets, match
+from planted.inputs import LocalLikelihood, Logistic
+from test_cli import run
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(0).normal(size=(600, 2)) * [1.0, 2.0]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("scores")
+    datasets.write_table(path / "data.csv", rows, rows[:, 0])
+    datasets.write_table(path / "inputs.csv", rows)
+    datasets.write_table(path / "query.csv", [[0.5, -1.0], [500.0, 0.0]])
+    datasets.write_table(path / "far.csv", [[500.0, 0.0]])
+    datasets.write_table(path / "narrow.csv", [[0.5], [1.0]])
+    datasets.write_table(path / "wide.csv", np.random.default_rng(1).normal(size=(100, 4)))
+    np.savez(path / "narrow.npz", X=np.ones((2, 1)))
+    (path / "text.csv").write_text("x0,x1\n1,2\n4,oops\n")
+    (path / "equal.csv").write_text("x0,x1\n" + "1,2\n" * 30)
+    planted = datasets.make_planted(8000, 3, 2, inputs=Logistic(3), random_state=0)
+    datasets.write_table(path / "logistic.csv", planted.X, planted.y)
+    planted.teacher.save(path / "teacher")
+    return path
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_scores_at_the_rows_leave_each_row_out(capsys, folder, rows, tmp_path, order):
+    out = tmp_path / "scores.csv"
+    arguments = ["--target", "y", "--order", order, "--bandwidth", "1.5", "--out", out]
+    status, text, err = run(capsys, "score", folder / "data.csv", *arguments)
+    assert (status, err) == (0, "")
+    assert "600 query points" in text
+    assert "bandwidth 1.5" in text
+    table = pl.read_csv(out)
+    expected = LocalLikelihood(1.5).fit(rows).local_fit().score(order)
+    if order == 1:
+        assert table.columns == ["score_x0", "score_x1", "neighbours", "status"]
+        np.testing.assert_allclose(table["score_x1"].to_numpy(), expected[:, 1], atol=1e-9)
+        # ∇ log f = −x/σ² for these Gaussian rows.
+        assert np.corrcoef(table["score_x1"].to_numpy(), -rows[:, 1] / 4)[0, 1] > 0.95
+    else:
+        assert table.columns[:3] == ["score_x0_x0", "score_x0_x1", "score_x1_x1"]
+        np.testing.assert_allclose(table["score_x0_x1"].to_numpy(), expected[:, 0, 1], atol=1e-9)
+
+
+def test_query_points_and_those_without_neighbours(capsys, folder):
+    status, text, err = run(capsys, "score", folder / "inputs.csv", "--query", folder / "query.csv", "--bandwidth", "1")
+    lines = text.splitlines()
+    assert status == 0
+    assert lines[0] == "score_x0,score_x1,neighbours,status"
+    assert lines[1].endswith(",ok")
+    assert lines[2].startswith(",,")
+    assert lines[2].endswith("too few neighbours")
+    assert "1 too few neighbours" in err
+    status, _, err = run(
+        capsys, "score", folder / "inputs.csv", "--query", folder / "far.csv", "--bandwidth", "1", "--quiet"
+    )
+    assert (status, err) == (1, "")
+
+
+def test_json_and_held_out_bandwidth_with_a_seed(capsys, folder):
+    arguments = ["score", folder / "inputs.csv", "--bandwidth", "held-out", "--seed", 3, "--json"]
+    reports = [json.loads(run(capsys, *arguments)[1]) for _ in range(2)]
+    assert reports[0] == reports[1]
+    report = reports[0]
+    best = min(report["criterion"], key=lambda h: report["criterion"][h] if report["criterion"][h] is not None else 1e9)
+    assert report["bandwidth"] == pytest.approx(float(best))
+    assert len(report["scores"]["score_x0"]) == report["queries"] == 600
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv"], "no data file at"),
+        (["data.csv", "--query", "nowhere.csv"], "no data file at"),
+        (["data.csv", "--bandwidth", "wide"], "'rule' or 'held-out'"),
+        (["data.csv", "--bandwidth", "-1"], "'rule' or 'held-out'"),
+        (["data.csv", "--order", "3"], "order"),
+        (["data.csv", "--degree", "5"], "degree"),
+        (["data.csv", "--target", "z"], "unknown column 'z'"),
+        (["wide.csv", "--degree", "3"], "degree 3 needs at most 3 inputs"),
+        (["text.csv"], "oops"),
+        (["equal.csv"], "all rows of X are equal"),
+        (["inputs.csv", "--query", "narrow.csv"], "unknown column 'x1'"),
+        (["inputs.csv", "--query", "narrow.npz"], "1 input columns"),
+        (["inputs.csv", "--out", "no/such/folder.csv"], "no folder"),
+    ],
+)
+def test_mistakes_get_one_sentence_and_status_2(capsys, folder, monkeypatch, arguments, message):
+    monkeypatch.chdir(folder)
+    status, out, err = run(capsys, "score", *arguments)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+    assert "Traceback" not in err
+
+
+def test_fit_by_score_with_a_named_density(capsys, folder, tmp_path):
+    arguments = ["--hidden", 2, "--method", "score", "--inputs", "logistic", "--out", tmp_path / "model"]
+    status, out, err = run(capsys, "fit", folder / "logistic.csv", *arguments)
+    assert (status, err) == (0, "")
+    assert "inputs: Logistic(3 inputs) (its family was named" in out
+    assert match(Network.load(tmp_path / "model"), Network.load(folder / "teacher")).weight_error < 1e-8
+
+
+def test_fit_says_that_inputs_are_not_gaussian_and_refuses_unknown_ones(capsys, folder):
+    status, _, err = run(capsys, "fit", folder / "logistic.csv", "--hidden", 2, "--method", "hermite")
+    assert status == 0
+    assert "assumes Gaussian inputs" in err
+    assert "the inputs are not Gaussian" in err
+    status, _, err = run(capsys, "fit", folder / "logistic.csv", "--inputs", "logistik")
+    assert status == 2
+    assert "did you mean 'logistic'?" in err
