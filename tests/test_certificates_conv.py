@@ -87,7 +87,7 @@ def test_a_settled_descent_on_data_is_a_local_minimum_by_the_hessian():
     Z = rng.standard_normal((20_000, 4, 3))
     objective = ConvSquared(Z, teacher.predict(Z))
     trap = {"filter": -teacher.filter[None], "output": stationary_points(teacher)[-1].output[None]}
-    run = conv_descent(objective, trap, 0.3, 800, teacher)
+    run = conv_descent(objective, trap, 0.3, 3000, teacher)
     found = certify(objective, {name: leaf[0] for name, leaf in run.params.items()}, tolerance=1e-4)
     assert found.kind == "local minimum"
     assert found.stationary_point.name == "spurious minimum"

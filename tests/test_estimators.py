@@ -21,6 +21,11 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+def test_an_unknown_option_of_fit_is_refused():
+    with pytest.raises(TypeError, match="sample_weight, not weights"):
+        PlantedRegressor(1).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], weights=[1, 1, 1])
+
+
 def test_every_method_has_its_name():
     assert set(METHODS) == set(NAMES)
 

@@ -14,14 +14,25 @@ ROOT = Path(planted.__file__).parent
 # A module may import from its own layer and from those above it in this list.
 LAYERS = [
     {"names", "precision", "pytrees", "quadrature", "seeding", "teachers", "validation"},
-    {"activations", "conv_datasets", "conv_networks", "datasets", "inputs", "kernels", "matching", "networks", "rows"},
+    {
+        "activations",
+        "conv_datasets",
+        "conv_networks",
+        "datasets",
+        "inputs",
+        "kernels",
+        "matching",
+        "moments",
+        "networks",
+        "rows",
+    },
     {"starts"},
     {"objectives"},
     {"solvers"},
     {"output_layer"},
     {"certificates"},
     {"methods"},
-    {"conv_estimators", "estimators"},
+    {"classifier", "conv_estimators", "estimators"},
     {"plots", "reproduce"},
     {"cli"},
 ]

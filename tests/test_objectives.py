@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 
 from planted import Network, activations
 from planted import objectives as obj
-from planted.objectives._moments import fourth_contraction, moments, without_lower_parts
+from planted.moments import fourth_contraction, moments, without_lower_parts
 from planted.precision import float64, to_jax
 from planted.rows import ArrayRows
 

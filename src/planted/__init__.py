@@ -31,6 +31,7 @@ _NAMES = {
     "permutation_error": "matching",
     "certify": "certificates",
     "PlantedRegressor": "estimators",
+    "PlantedClassifier": "classifier",
     "PlantedConvRegressor": "conv_estimators",
 }
 

@@ -9,11 +9,11 @@ import jax
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from planted import activations
-from planted.certificates import certify
-from planted.methods import METHODS, Recovery, assumed_inputs
+from planted.certificates import StandardErrors, certify, standard_errors
+from planted.methods import METHODS, assumed_inputs, judge
 from planted.methods._width import choose_width
 from planted.names import unknown
 from planted.objectives import Squared
@@ -21,6 +21,7 @@ from planted.seeding import key_from
 from planted.solvers import silent
 
 _ROWS_PER_PARAMETER = 5
+_PARAMETERS_WITH_ERRORS = 1000
 
 
 class PlantedRegressor(RegressorMixin, BaseEstimator):
@@ -32,13 +33,15 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         Number of neurons; "auto" finds the smallest number that explains held-out rows.
     activation : str, Activation or callable
         φ, see :func:`planted.activations.get`.
-    method : "auto", "landscape", "hermite", "score", "quadratic" or "squared"
+    method : "auto", "expand", "landscape", "hermite", "score", "quadratic", "squared" or "tensor"
         How to recover; see :mod:`planted.methods`.
     inputs : "auto", a density of planted.inputs, a LocalLikelihood or a name
         What is known of X, see :func:`planted.inputs.input_law`. method="score" uses it; "landscape" and "hermite",
         which whiten X by its mean and covariance, warn where it is not Gaussian. "auto" tests for that.
     fit_bias : bool
         Whether neurons have biases.
+    fit_intercept : bool
+        Whether the output has an intercept; zero otherwise.
     random_state : None, int or RandomState
     progress : callable, optional
         Called as `progress(done, total, text)` while fitting.
@@ -52,6 +55,11 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
     certificate_ : Certificate
         Of the squared loss at the network; see :func:`planted.certify`. A network that explains every row is
         certified on five rows a parameter.
+    verdict_ : Verdict
+        What can be said without the teacher: "recovered", "noise-limited", "not this kind of network" or "not enough
+        data", with the reason.
+    standard_errors_ : StandardErrors
+        Of every parameter of the canonical network; missing above 1,000 parameters.
     method_ : str
         The method that found it.
     inputs_ : InputLaw
@@ -78,6 +86,7 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         fit_bias: bool = False,
         random_state: Any = None,
         progress: Any = None,
+        fit_intercept: bool = False,
     ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
@@ -86,32 +95,62 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         self.fit_bias = fit_bias
         self.random_state = random_state
         self.progress = progress
+        self.fit_intercept = fit_intercept
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Recover the network from inputs X (n, d) and targets y (n,)."""
+    def fit(self, X: Any, y: Any, **options: Any) -> Self:
+        """Recover the network from inputs X (n, d), targets y (n,) and, with `sample_weight=`, row weights (n,).
+
+        A row of weight w counts like w equal rows; rows of weight zero are left out. It is an option and not a named
+        argument because scikit-learn would then ask for it on fewer rows than unknowns, which is refused here.
+        """
+        sample_weight = options.pop("sample_weight", None)
+        if options:
+            raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            X, y, sample_weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         self._check(X, y)
         act = activations.get(self.activation)
-        method = METHODS[self.method]
         key = key_from(self.random_state)
         progress = self.progress or silent
         self.inputs_ = assumed_inputs(self.inputs, X, self.method)
-        options = {"inputs": self.inputs_} if self.method == "score" else {}
-
-        def run(X: np.ndarray, y: np.ndarray, k: int, key: jax.Array) -> Recovery:
-            return method(X, y, k, act, fit_bias=self.fit_bias, key=key, progress=progress, **options)
-
         k = self.n_hidden
         if k == "auto":
             key, width_key = jax.random.split(key)
-            k, self.width_losses_ = choose_width(run, X, y, width_key, self._largest(*X.shape))
+            k, self.width_losses_ = choose_width(
+                X,
+                y,
+                act,
+                width_key,
+                self._largest(*X.shape),
+                fit_bias=self.fit_bias,
+                sample_weight=sample_weight,
+                progress=progress,
+            )
         self.n_hidden_ = int(k)
-        result = run(X, y, self.n_hidden_, key)
+        result = METHODS[self.method](
+            X,
+            y,
+            self.n_hidden_,
+            act,
+            fit_bias=self.fit_bias,
+            fit_intercept=self.fit_intercept,
+            sample_weight=sample_weight,
+            key=key,
+            progress=progress,
+            **({"inputs": self.inputs_} if self.method == "score" else {}),
+        )
         self.result_ = result
         self.network_ = result.network
         self.method_ = result.method
-        self.certificate_ = self._certificate(X, y)
+        self.verdict_ = judge(X, y, self.network_, result.relative_loss, sample_weight=sample_weight)
+        self.certificate_ = self._certificate(X, y, sample_weight)
+        if self.network_.n_hidden * (X.shape[1] + 2) <= _PARAMETERS_WITH_ERRORS:
+            self.standard_errors_: StandardErrors = standard_errors(
+                X, y, self.network_, fit_intercept=self.fit_intercept, sample_weight=sample_weight
+            )
         if result.status == "failed":
             warnings.warn(f"{result.reason}. {result.advice}", ConvergenceWarning, stacklevel=2)
         return self
@@ -139,16 +178,33 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         if np.ptp(y) == 0:
             raise ValueError("y is constant: there is no network to recover")
 
-    def _certificate(self, X: np.ndarray, y: np.ndarray) -> Any:
+    def _certificate(self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None) -> Any:
         net = self.network_
         params = {"weights": net.weights, "output": net.output}
         if net.bias is not None:
             params["bias"] = net.bias
+        weight = sample_weight
         if self.result_.status == "recovered":
             # Zero on every row is zero on some: these settle the verdict, and the curvature costs less.
-            some = max(1000, _ROWS_PER_PARAMETER * sum(np.size(value) for value in params.values()))
-            X, y = X[:some], y[:some]
-        return certify(Squared(X, y, net.activation, bias=net.bias is not None), params)
+            some = slice(max(1000, _ROWS_PER_PARAMETER * sum(np.size(value) for value in params.values())))
+            X, y, weight = X[some], y[some], None if weight is None else weight[some]
+        loss = Squared(X, y - net.intercept, net.activation, bias=net.bias is not None, sample_weight=weight)
+        return certify(loss, params)
+
+    def confidence_intervals(self, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Lower and upper ends (2, …) of every parameter of the canonical network, `standard_errors_.network`.
+
+        >>> from planted import datasets
+        >>> data = datasets.make_planted(500, 2, 1, noise=0.1, random_state=0)
+        >>> est = PlantedRegressor(1, random_state=0).fit(data.X, data.y)
+        >>> lower, upper = est.confidence_intervals(0.99)["output"]
+        >>> bool(lower[0] < 1 < upper[0])
+        True
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "standard_errors_"):
+            raise ValueError(f"standard errors are computed for at most {_PARAMETERS_WITH_ERRORS} parameters")
+        return self.standard_errors_.intervals(level)
 
     def predict(self, X: Any) -> np.ndarray:
         """Outputs (n,) of the recovered network."""

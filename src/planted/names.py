@@ -22,7 +22,10 @@ ACTIVATIONS: tuple[str, ...] = (
 )
 """Activations that `planted.activations.get` knows by name."""
 
-METHODS: tuple[str, ...] = ("auto", "landscape", "hermite", "score", "quadratic", "squared")
+TASKS: tuple[str, ...] = ("regression", "classification")
+"""What the command line fits."""
+
+METHODS: tuple[str, ...] = ("auto", "expand", "landscape", "hermite", "score", "quadratic", "squared", "tensor")
 """Recovery methods that the estimators and the command line know by name."""
 
 DENSITIES: tuple[str, ...] = ("auto", "gaussian", "mixture", "logistic", "hyperbolic_secant", "laplace", "local")
@@ -33,9 +36,9 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """Say that `name` is not a known `kind`, suggest the nearest one, and list those that are.
 
     >>> unknown("method", "hermit", METHODS)
-    "unknown method 'hermit'; did you mean 'hermite'? Known: auto, landscape, hermite, score, quadratic, squared."
+    "unknown method 'hermit'; did you mean 'hermite'? Known: auto, expand, ..."
     >>> unknown("method", "zzz", METHODS)
-    "unknown method 'zzz'. Known: auto, landscape, hermite, score, quadratic, squared."
+    "unknown method 'zzz'. Known: auto, expand, ..."
     """
     known = tuple(known)
     nearest = get_close_matches(str(name), known, n=1, cutoff=0.5)

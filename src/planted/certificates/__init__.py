@@ -4,7 +4,18 @@ from planted.certificates._assumptions import Assumption, assumptions
 from planted.certificates._certify import KINDS, Certificate, certify
 from planted.certificates._conv import ConvStationary
 from planted.certificates._kinks import Kinks, find_kinks
+from planted.certificates._local_geometry import (
+    LinearRate,
+    LocalGeometry,
+    MeasuredHessian,
+    linear_rate,
+    local_geometry,
+    measured_hessian,
+    slope_moments,
+)
+from planted.certificates._standard_errors import StandardErrors, standard_errors
 from planted.certificates._symmetries import Symmetry, flat_symmetries
+from planted.certificates._uncertainty import Ellipsoid, Uncertainty, cramer_rao, uncertainty
 from planted.objectives._curvature import Curvature, smallest_curvature
 
 __all__ = [
@@ -13,11 +24,24 @@ __all__ = [
     "Certificate",
     "ConvStationary",
     "Curvature",
+    "Ellipsoid",
     "Kinks",
+    "LinearRate",
+    "LocalGeometry",
+    "MeasuredHessian",
+    "StandardErrors",
     "Symmetry",
+    "Uncertainty",
     "assumptions",
     "certify",
+    "cramer_rao",
     "find_kinks",
     "flat_symmetries",
+    "linear_rate",
+    "local_geometry",
+    "measured_hessian",
+    "slope_moments",
     "smallest_curvature",
+    "standard_errors",
+    "uncertainty",
 ]

@@ -21,7 +21,7 @@ from planted.cli._common import (
     read_rows,
 )
 from planted.cli._conv import Patch, check_options, fit_conv
-from planted.names import ACTIVATIONS, DENSITIES, METHODS
+from planted.names import ACTIVATIONS, DENSITIES, METHODS, TASKS
 
 
 def fit(
@@ -29,7 +29,11 @@ def fit(
     target: Annotated[str, typer.Option(help="Column to explain (in an NPZ file, an array).")] = "y",
     features: Annotated[str | None, typer.Option(help="Input columns, comma-separated; all others if omitted.")] = None,
     hidden: Annotated[str, typer.Option(help="Number of neurons, or 'auto' to find it.")] = "auto",
-    activation: Annotated[str, typer.Option(help=f"One of {', '.join(ACTIVATIONS)}.")] = "relu",
+    task: Annotated[str, typer.Option(help="regression, or classification for a target with two values.")] = TASKS[0],
+    activation: Annotated[
+        str | None,
+        typer.Option(help=f"One of {', '.join(ACTIVATIONS)}; relu, or sigmoid for classification, if omitted."),
+    ] = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "auto",
     inputs: Annotated[str, typer.Option(help=f"Law of the inputs, one of {', '.join(DENSITIES)}.")] = "auto",
     bias: Annotated[bool, typer.Option("--bias", help="Neurons have biases.")] = False,
@@ -50,12 +54,18 @@ def fit(
 
     A filter shared by the patches of images: planted fit images.npz --conv --patch 4x4 --plot filter.png
     """
-    known("activation", activation, ACTIVATIONS)
+    known("task", task, TASKS)
+    labels = task == "classification"
+    activation = known("activation", activation or ("sigmoid" if labels else "relu"), ACTIVATIONS)
     known("method", method, METHODS)
     known("inputs", inputs, DENSITIES)
     given = {"--hidden": hidden != "auto", "--method": method != "auto", "--bias": bias, "--features": bool(features)}
     given["--inputs"] = inputs != "auto"
     check_options(conv, patch, patches, given)
+    if labels and method not in ("auto", "tensor"):
+        raise ValueError(f"classification has its own method: leave --method out, or 'tensor', not {method!r}")
+    if labels and inputs != "auto":
+        raise ValueError("--inputs is for regression: classification assumes Gaussian inputs")
     width: int | str = hidden
     if hidden != "auto":
         if not hidden.isdigit() or int(hidden) < 1:
@@ -69,21 +79,24 @@ def fit(
     if conv:
         return fit_conv(data, target, activation, patch, patches, out, plot, seed, quiet, as_json)
 
+    from planted.classifier import PlantedClassifier
     from planted.estimators import PlantedRegressor
 
     X, y, names = read_rows(data, target, features)
     with progress_bar(quiet) as report:
-        estimator = PlantedRegressor(
-            n_hidden=width, activation=activation, method=method, inputs=inputs, fit_bias=bias, random_state=seed,
-            progress=report,
-        )  # fmt: skip
+        shared: dict[str, Any] = {
+            "n_hidden": width, "activation": activation, "fit_bias": bias, "random_state": seed, "progress": report
+        }  # fmt: skip
+        estimator: Any = (
+            PlantedClassifier(**shared) if labels else PlantedRegressor(method=method, inputs=inputs, **shared)
+        )
         _fit_quietly(estimator, X, y)
     if out is not None:
         estimator.network_.save(out)
     if plot is not None:
         from planted.plots import save_fit
 
-        save_fit(plot, estimator.result_, estimator.predict(X), y)
+        save_fit(plot, estimator.result_, estimator.network_.predict(X), y)
     _report(estimator, names, out, plot, as_json)
     return NOT_RECOVERED if estimator.result_.status == "failed" else DONE
 
@@ -104,6 +117,7 @@ def _fit_quietly(estimator: Any, X: Any, y: Any) -> None:
 
 def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | None, as_json: bool) -> None:
     result, certificate = estimator.result_, estimator.certificate_
+    law = getattr(estimator, "inputs_", None)
     if as_json:
         print_json(
             {
@@ -117,7 +131,7 @@ def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | Non
                 "certificate": {"kind": certificate.kind, "reason": certificate.reason},
                 "network": network_report(estimator.network_),
                 "inputs": names,
-                "input_law": str(estimator.inputs_),
+                "input_law": None if law is None else str(law),
                 "width_losses": getattr(estimator, "width_losses_", None),
                 "details": result.details,
                 "model": None if out is None else str(out),
@@ -125,8 +139,8 @@ def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | Non
         )
         return
     typer.echo(str(result))
-    if estimator.inputs_.law is not None:
-        typer.echo(f"inputs: {estimator.inputs_}")
+    if law is not None and law.law is not None:
+        typer.echo(f"inputs: {law}")
     typer.echo(f"certificate: {certificate.kind} ({certificate.reason})")
     constants = result.details.get("constants")
     if constants:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from planted import __version__
+from planted.cli._bench import bench
 from planted.cli._certify import certify
 from planted.cli._common import DATA_ERROR, INTERRUPTED
 from planted.cli._demo import demo
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit status: 0 done, 1 ran but could not recover or certify, 2 the request or the data is wrong.",
 )
-for command in (demo, fit, predict, certify, score, reproduce):
+for command in (demo, fit, predict, certify, score, reproduce, bench):
     app.command()(command)
 
 

@@ -8,27 +8,34 @@ from collections.abc import Callable
 
 from planted.methods._assumed import InputsWarning, assumed_inputs
 from planted.methods._auto import auto
+from planted.methods._classification import classification
 from planted.methods._conv import ConvRestart, ConvResult, recover_conv
 from planted.methods._conv_dynamics import Trajectory, conv_descent, step_size_bound
 from planted.methods._conv_filters import ConvFilters, recover_filters
+from planted.methods._expand import expand
 from planted.methods._hermite import hermite
 from planted.methods._landscape import landscape
 from planted.methods._quadratic import QuadraticRecovery, factorise, quadratic, recover_quadratic
 from planted.methods._recovery import Recovery, refine, verdict
 from planted.methods._score import score
 from planted.methods._squared import squared
+from planted.methods._tensor import tensor
+from planted.methods._verdict import VERDICTS, Verdict, judge
 
 METHODS: dict[str, Callable[..., Recovery]] = {
     "auto": auto,
+    "expand": expand,
     "landscape": landscape,
     "hermite": hermite,
     "score": score,
     "quadratic": quadratic,
     "squared": squared,
+    "tensor": tensor,
 }
 
 __all__ = [
     "METHODS",
+    "VERDICTS",
     "ConvFilters",
     "ConvRestart",
     "ConvResult",
@@ -36,11 +43,15 @@ __all__ = [
     "QuadraticRecovery",
     "Recovery",
     "Trajectory",
+    "Verdict",
     "assumed_inputs",
     "auto",
+    "classification",
     "conv_descent",
+    "expand",
     "factorise",
     "hermite",
+    "judge",
     "landscape",
     "quadratic",
     "recover_conv",
@@ -50,5 +61,6 @@ __all__ = [
     "score",
     "squared",
     "step_size_bound",
+    "tensor",
     "verdict",
 ]

@@ -34,6 +34,8 @@ def hermite(
     activation: Activation,
     *,
     fit_bias: bool = False,
+    fit_intercept: bool = False,
+    sample_weight: np.ndarray | None = None,
     key: jax.Array,
     progress: Progress = silent,
 ) -> Recovery:
@@ -74,6 +76,8 @@ def hermite(
         method="hermite",
         began=began,
         fit_bias=fit_bias,
+        fit_intercept=fit_intercept,
+        sample_weight=sample_weight,
         progress=progress,
         descents={"hermite": run},
         details={"hermite_value": float(run.value[best]), "signs": layer.status},

@@ -254,6 +254,8 @@ def quadratic(
     activation: Activation,
     *,
     fit_bias: bool = False,
+    fit_intercept: bool = False,
+    sample_weight: np.ndarray | None = None,
     key: jax.Array,
     progress: Progress = silent,
 ) -> Recovery:
@@ -268,6 +270,8 @@ def quadratic(
     """
     if activation.name != "quadratic":
         raise ValueError(f"method='quadratic' needs activation='quadratic', not {activation.name}")
+    if fit_intercept or sample_weight is not None:
+        raise ValueError("method='quadratic' takes neither an intercept nor row weights; use method='auto'")
     began = time.perf_counter()
     inputs = np.column_stack([X, np.ones(len(X))]) if fit_bias else X
     fit = recover_quadratic(inputs, y)

@@ -17,8 +17,11 @@ from planted.solvers._result import Progress
 
 # A relative loss (residual variance over target variance) that rounding alone explains.
 EXACT = 1e-12
+# A relative loss below which descending further moves weights by rounding errors only.
+_ROUNDING = 1e-25
 _ROWS_PER_PARAMETER = 20
-_DENSE_PARAMETERS = 800
+_DENSE_PARAMETERS = 300
+_POLISH = 25
 
 
 @dataclass(frozen=True)
@@ -74,14 +77,16 @@ def refine(
     network: Network,
     *,
     fit_bias: bool = False,
+    fit_intercept: bool = False,
+    sample_weight: np.ndarray | None = None,
     steps: int = 1000,
     progress: Progress = silent,
 ) -> tuple[Network, float, dict[str, Descent]]:
     """Descend the squared loss over both layers from `network`; the network, its loss and the solvers' runs.
 
-    L-BFGS on all rows brings the start near. Levenberg–Marquardt then finishes, first on a subsample of twenty
-    rows a parameter (enough to pin a noise-free network down), then on all rows. Networks with more than 800
-    parameters are finished by L-BFGS, whose cost grows linearly in them.
+    L-BFGS on all rows brings the start near, and stops where rounding begins. Levenberg–Marquardt then finishes,
+    first on a subsample of twenty rows a parameter (enough to pin a noise-free network down), then on all rows.
+    Networks with more than 300 parameters are finished by L-BFGS, whose cost grows linearly in them.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(2000, 4, 3, random_state=0)
@@ -89,35 +94,49 @@ def refine(
     >>> refine(data.X, data.y, near)[1] < 1e-20
     True
     """
-    loss = Squared.on(ArrayRows(to_jax(X), to_jax(y)), network.activation, bias=fit_bias)
+    weight = None if sample_weight is None else to_jax(sample_weight)
+
+    def loss_on(few: int | None) -> Squared:
+        part = None if weight is None else weight[:few]
+        rows = ArrayRows(to_jax(X[:few]), to_jax(y[:few]), part)
+        return Squared.on(rows, network.activation, bias=fit_bias, intercept=fit_intercept)
+
+    loss = loss_on(None)
     params: dict[str, Any] = {"weights": network.weights, "output": network.output}
     if fit_bias:
         params["bias"] = np.zeros(network.n_hidden) if network.bias is None else network.bias
+    if fit_intercept:
+        params["intercept"] = np.asarray(network.intercept)
     size = sum(np.size(leaf) for leaf in params.values())
     runs: dict[str, Descent] = {}
     dense = size <= _DENSE_PARAMETERS and len(X) >= size
-    runs["lbfgs"] = lbfgs(loss, params, steps=100 if dense else steps, tolerance=1e-14, progress=progress)
+    enough = _ROUNDING * float(np.average(y**2, weights=sample_weight))
+    runs["lbfgs"] = lbfgs(
+        loss, params, steps=300 if dense else steps, tolerance=1e-14, target=enough, progress=progress
+    )
     params = runs["lbfgs"].params
-    if dense:
+    if dense and runs["lbfgs"].value > enough:
         few = _ROWS_PER_PARAMETER * size
         if len(X) > 2 * few:
-            some = Squared.on(ArrayRows(to_jax(X[:few]), to_jax(y[:few])), network.activation, bias=fit_bias)
-            runs["subsample"] = least_squares(some, params, progress=progress)
+            runs["subsample"] = least_squares(loss_on(few), params, steps=_POLISH, progress=progress)
             if loss.value(runs["subsample"].params) < runs["lbfgs"].value:
                 params = runs["subsample"].params
-        runs["least_squares"] = least_squares(loss, params, progress=progress)
+        runs["least_squares"] = least_squares(loss, params, steps=_POLISH, progress=progress)
         params = runs["least_squares"].params
-    found = Network(params["weights"], params["output"], network.activation, params.get("bias"))
+    found = Network(
+        params["weights"], params["output"], network.activation, params.get("bias"), params.get("intercept", 0.0)
+    )
     return found, float(loss.value(params)), runs
 
 
-def verdict(loss: float, y: np.ndarray) -> tuple[str, str, str, float]:
+def verdict(loss: float, y: np.ndarray, sample_weight: np.ndarray | None = None) -> tuple[str, str, str, float]:
     """Status, reason, advice and relative loss of a fit with ½ mean squared residual `loss`.
 
     >>> verdict(0.0, np.array([0.0, 1.0]))[0]
     'recovered'
     """
-    relative = 2 * loss / float(np.var(y))
+    mean = np.average(y, weights=sample_weight)
+    relative = 2 * loss / float(np.average((y - mean) ** 2, weights=sample_weight))
     if relative <= EXACT:
         return "recovered", "the network explains every row to rounding error", "", relative
     if relative <= 0.5:
@@ -147,6 +166,8 @@ def finish(
     progress: Progress,
     descents: dict[str, Descent],
     details: dict[str, Any],
+    fit_intercept: bool = False,
+    sample_weight: np.ndarray | None = None,
 ) -> Recovery:
     """Refine `start`, judge it and wrap it up: the common end of every method.
 
@@ -158,8 +179,10 @@ def finish(
     >>> done.status
     'recovered'
     """
-    network, loss, runs = refine(X, y, start, fit_bias=fit_bias, progress=progress)
-    status, reason, advice, relative = verdict(loss, y)
+    network, loss, runs = refine(
+        X, y, start, fit_bias=fit_bias, fit_intercept=fit_intercept, sample_weight=sample_weight, progress=progress
+    )
+    status, reason, advice, relative = verdict(loss, y, sample_weight)
     return Recovery(
         network=network,
         status=status,

@@ -34,6 +34,8 @@ def squared(
     activation: Activation,
     *,
     fit_bias: bool = False,
+    fit_intercept: bool = False,
+    sample_weight: np.ndarray | None = None,
     key: jax.Array,
     progress: Progress = silent,
 ) -> Recovery:
@@ -77,6 +79,8 @@ def squared(
         method="squared",
         began=began,
         fit_bias=fit_bias,
+        fit_intercept=fit_intercept,
+        sample_weight=sample_weight,
         progress=progress,
         descents={"squared": run},
         details={"restart_losses": np.sort(run.value)},

@@ -1,72 +1,125 @@
-"""How many neurons? Widen until held-out rows are explained, then narrow while they stay so."""
+r"""How many neurons? Widen until held-out rows are no better explained, then merge while they stay so."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
 
-from planted.methods._recovery import EXACT, Recovery
+from planted.activations import Activation
+from planted.methods._expand import PLENTY, Search
+from planted.precision import float64
+from planted.solvers import silent
+from planted.solvers._result import Progress
 
-_GAIN = 0.9
 _TEST_FRACTION = 0.2
+# Held-out relative loss that the early stopping of the search explains.
+_FLOOR = 1e-5
+_STANDARD_ERRORS = 2.0
+_STEPS = 300
 
 
+@float64
 def choose_width(
-    fit: Callable[[np.ndarray, np.ndarray, int, jax.Array], Recovery],
     X: np.ndarray,
     y: np.ndarray,
+    activation: Activation,
     key: jax.Array,
     largest: int,
+    *,
+    fit_bias: bool = False,
+    sample_weight: np.ndarray | None = None,
+    progress: Progress = silent,
 ) -> tuple[int, dict[int, float]]:
     """The smallest number of neurons that explains held-out rows, and the held-out relative loss of each tried.
 
-    Widths grow by half as much again from one until the held-out loss is zero to rounding or no longer falls by a
-    tenth; then every width between the last two is tried from below.
-
-    Parameters
-    ----------
-    fit : callable
-        `fit(X, y, n_hidden, key)` returns a Recovery.
-    largest : int
-        Largest width to try.
+    Networks of 1, 2, 4, … neurons are fitted, with the linear part split off, until the held-out loss is zero to
+    rounding or no longer falls. The last one is merged down step by step. A width explains the held-out rows if its
+    squared residuals there exceed those of the best width by at most two standard errors of the mean difference.
+    Below the width found, fresh starts one neuron narrower must fail.
 
     Examples
     --------
-    >>> from planted import activations, datasets, methods
+    >>> from planted import activations, datasets
     >>> data = datasets.make_planted(400, 3, 2, random_state=0)
-    >>> relu = activations.get("relu")
-    >>> fit = lambda X, y, k, key: methods.squared(X, y, k, relu, key=key)
-    >>> choose_width(fit, data.X, data.y, jax.random.key(0), largest=4)[0]
+    >>> choose_width(data.X, data.y, activations.get("relu"), jax.random.key(0), largest=4)[0]
     2
     """
     n = len(X)
     order = np.asarray(jax.random.permutation(jax.random.fold_in(key, 0), n))
     held = max(1, int(_TEST_FRACTION * n))
     test, train = order[:held], order[held:]
-    variance = float(np.var(y))
-    losses: dict[int, float] = {}
+    weight = np.ones(n) if sample_weight is None else sample_weight
+    guess = max(1, min(largest, len(train) // (10 * X.shape[1])))
+    search = Search.of(X[train], y[train], guess, activation, fit_bias, weight[train])
+    trial = _Trial(search, X[test] @ search.whitener, y[test] / search.scale, weight[test])
 
-    def held_out(k: int) -> float:
-        if k not in losses:
-            found = fit(X[train], y[train], k, jax.random.fold_in(key, k))
-            residual = y[test] - found.network.predict(X[test])
-            losses[k] = float(np.mean(residual**2)) / variance
-        return losses[k]
+    def fresh(width: int, number: int) -> tuple[dict[str, Any], np.ndarray | None]:
+        start = jax.random.fold_in(jax.random.fold_in(key, width), number)
+        params, signs = search.start(start, width)
+        return trial.descend(params, signs, progress)
 
-    previous, width = 0, 1
-    while True:
-        worse = previous and held_out(width) > _GAIN * losses[previous]
-        if worse or held_out(width) <= 1e3 * EXACT or width >= largest:
+    width = 1
+    params, signs = fresh(width, 1)
+    while width < largest and trial.losses[width] > _FLOOR:
+        wider = min(largest, 2 * width)
+        other = fresh(wider, 1)
+        if trial.losses[wider] > trial.losses[width] and wider > 2:
             break
-        previous, width = width, min(largest, max(width + 1, (3 * width) // 2))
-    if worse:
-        width = previous
-        previous = max((k for k in losses if k < width), default=0)
-    goal = max(losses[width] / _GAIN, 1e3 * EXACT)
-    for candidate in range(previous + 1, width):
-        if held_out(candidate) <= goal:
-            width = candidate
+        width, (params, signs) = wider, other
+    while width > 1:
+        narrower = width - max(1, width // 10)
+        params, signs = trial.descend(*search.shrink(params, signs, narrower), progress)
+        width = narrower
+        if not trial.explains(width) and width < trial.smallest() - 1:
             break
-    return width, dict(sorted(losses.items()))
+    width = trial.smallest()
+    while width > 1:
+        attempt = search.at(width - 1).run(PLENTY[0], jax.random.fold_in(key, -width % 2**31), progress)
+        trial.record(width - 1, attempt.params)
+        if not trial.explains(width - 1):
+            break
+        width -= 1
+    return width, dict(sorted(trial.losses.items()))
+
+
+class _Trial:
+    """Held-out rows, and the squared residuals there of the best network of each width."""
+
+    def __init__(self, search: Search, Z: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> None:
+        self.search = search
+        self.Z, self.targets, self.weight = Z, targets, weight / np.sum(weight)
+        self.squares: dict[int, np.ndarray] = {}
+        self.losses: dict[int, float] = {}
+
+    def descend(
+        self, params: dict[str, Any], signs: np.ndarray | None, progress: Progress
+    ) -> tuple[dict[str, Any], np.ndarray | None]:
+        """Descend on the search's rows and record the held-out residuals."""
+        run = self.search.descend(params, signs, _STEPS, final=False, progress=progress)
+        output = run.params["output"] if signs is None else signs
+        self.record(len(output), run.params | {"output": output})
+        return run.params, signs
+
+    def record(self, width: int, params: dict[str, Any]) -> None:
+        """Keep the squared residuals of a network if it is the best of its width."""
+        act = self.search.activation
+        z = self.Z @ params["weights"].T + params.get("bias", 0.0)
+        value = (act(z) - act.offset - act.tilt * z) @ params["output"] + params["intercept"]
+        residual = value + self.Z @ params.get("linear", np.zeros(self.Z.shape[1])) - self.targets
+        loss = float(self.weight @ residual**2)
+        if loss < self.losses.get(width, np.inf):
+            self.losses[width], self.squares[width] = loss, residual**2
+
+    def explains(self, width: int) -> bool:
+        """Whether this width is as good as the best, up to the standard error of the difference."""
+        best = min(self.losses, key=lambda w: self.losses[w])
+        excess = self.squares[width] - self.squares[best]
+        mean = float(self.weight @ excess)
+        error = float(np.sqrt(np.sum(self.weight**2 * (excess - mean) ** 2)))
+        return mean <= max(_FLOOR, _STANDARD_ERRORS * error) if self.losses[width] > _FLOOR else True
+
+    def smallest(self) -> int:
+        """The smallest width tried that explains the held-out rows."""
+        return min(width for width in self.losses if self.explains(width))

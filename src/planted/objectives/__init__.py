@@ -12,6 +12,7 @@ from planted.objectives._full_rank import (
 )
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
 from planted.objectives._landscape import Landscape, PopulationLandscape
+from planted.objectives._likelihood import Likelihood, label_loss
 from planted.objectives._pairs import PopulationPairs, appendix_d
 from planted.objectives._quadratic import (
     ApproximateMinimumBound,
@@ -26,6 +27,7 @@ from planted.objectives._quadratic import (
 )
 from planted.objectives._score_landscape import ScoreLandscape
 from planted.objectives._squared import PopulationSquared, Squared
+from planted.objectives._symmetric_part import SymmetricPart, symmetric_part
 
 __all__ = [
     "ApproximateMinimumBound",
@@ -35,6 +37,7 @@ __all__ = [
     "FullRankLandscape",
     "Hermite24",
     "Landscape",
+    "Likelihood",
     "Objective",
     "Params",
     "PopulationConv",
@@ -48,9 +51,11 @@ __all__ = [
     "RowObjective",
     "ScoreLandscape",
     "Squared",
+    "SymmetricPart",
     "appendix_d",
     "approximate_minimum_bound",
     "hessian_form",
+    "label_loss",
     "nearest_stationary_point",
     "quadratic_jacobian",
     "quadratic_matrix",
@@ -59,5 +64,6 @@ __all__ = [
     "residual_matrix",
     "smallest_curvature",
     "stationary_points",
+    "symmetric_part",
     "whitening",
 ]

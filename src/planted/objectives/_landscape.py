@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
+from planted.moments import Moments, fourth_contraction, moments, without_lower_parts
 from planted.networks import Network
 from planted.objectives._base import Objective, Params, RowObjective
-from planted.objectives._moments import Moments, fourth_contraction, moments, without_lower_parts
 from planted.objectives._squared import check_teacher
 from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block

@@ -18,9 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from planted.inputs import Gaussian, GaussianMixture, LocalLikelihood, ProductDensity
+from planted.moments import Moments, moments
 from planted.objectives._base import Objective, Params, RowObjective
 from planted.objectives._landscape import lower_part, quartic_sum
-from planted.objectives._moments import Moments, moments
 from planted.precision import to_jax
 from planted.rows import ArrayRows, Block
 

@@ -56,7 +56,7 @@ def check_layers(arrays: dict[str, np.ndarray], n_features: int, output: Any, op
 
 
 class Squared(RowObjective):
-    """½ mean (Σ_i output_i φ(weights_i·x + bias_i) − y)².
+    """½ mean (intercept + Σ_i output_i φ(weights_i·x + bias_i) − y)².
 
     Parameters
     ----------
@@ -69,6 +69,8 @@ class Squared(RowObjective):
     bias : bool
         Whether there are hidden biases, {"weights": …, "bias": …, …}.
     sample_weight : array (n,), optional
+    intercept : bool
+        Whether there is an intercept, {"intercept": number, …}; zero otherwise.
 
     Examples
     --------
@@ -78,7 +80,7 @@ class Squared(RowObjective):
     """
 
     _arrays = ("rows", "output")
-    _static = ("activation", "bias")
+    _static = ("activation", "bias", "intercept")
     non_negative = True
 
     @float64
@@ -90,6 +92,7 @@ class Squared(RowObjective):
         output: ArrayLike | None = None,
         bias: bool = False,
         sample_weight: ArrayLike | None = None,
+        intercept: bool = False,
     ) -> None:
         inputs, targets = as_rows(X, y)
         weight = None if sample_weight is None else to_jax(as_matrix("sample_weight", sample_weight, 1))
@@ -97,16 +100,26 @@ class Squared(RowObjective):
         self.activation: Activation = activations.get(activation)
         self.output = None if output is None else to_jax(as_matrix("output", output, 1))
         self.bias = bool(bias)
+        self.intercept = bool(intercept)
 
     @classmethod
     def on(
-        cls, rows: ArrayRows, activation: Activation, output: jax.Array | None = None, bias: bool = False
+        cls,
+        rows: ArrayRows,
+        activation: Activation,
+        output: jax.Array | None = None,
+        bias: bool = False,
+        intercept: bool = False,
     ) -> Squared:
         """The same over given rows, traceable and unchecked."""
-        return cls._build(rows=rows, output=output, activation=activation, bias=bias)
+        return cls._build(rows=rows, output=output, activation=activation, bias=bias, intercept=intercept)
 
     def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
-        """Weights (k, d); output (k,) unless fixed; bias (k,) if there are biases."""
+        """Weights (k, d); output (k,) unless fixed; bias (k,) if there are biases; intercept () if there is one."""
+        if self.intercept:
+            if arrays.get("intercept", np.zeros(1)).shape != ():
+                raise ValueError("params has no number named intercept, but this loss has one")
+            arrays = {name: value for name, value in arrays.items() if name != "intercept"}
         check_layers(arrays, self.n_features, self.output, ("bias",) if self.bias else ())
 
     def predict(self, params: Params, x: jax.Array) -> jax.Array:
@@ -115,7 +128,8 @@ class Squared(RowObjective):
         z = x @ weights.T
         if self.bias:
             z = z + params["bias"]
-        return self.activation(z) @ output
+        value = self.activation(z) @ output
+        return value + params["intercept"] if self.intercept else value
 
     def block_sum(self, params: Params, block: Block) -> jax.Array:
         """½ Σ weight (prediction − y)² over a block."""

@@ -1,10 +1,18 @@
 """The papers' figures and numbers, run again."""
 
 from planted.names import unknown
-from planted.reproduce import _du2017, _gao2018_figures, _ge2017, _ge2017_outputs, _soltanolkotabi2017, _spurious
+from planted.reproduce import (
+    _du2017,
+    _fu2018,
+    _gao2018_figures,
+    _ge2017,
+    _ge2017_outputs,
+    _soltanolkotabi2017,
+    _spurious,
+)
 from planted.reproduce._study import Claim, Entry, Study, claim
 
-_MODULES = (_ge2017, _ge2017_outputs, _gao2018_figures, _du2017, _soltanolkotabi2017, _spurious)
+_MODULES = (_ge2017, _ge2017_outputs, _gao2018_figures, _du2017, _fu2018, _soltanolkotabi2017, _spurious)
 ENTRIES: dict[str, Entry] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}
 
 

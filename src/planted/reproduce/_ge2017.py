@@ -20,6 +20,7 @@ import optax
 
 from planted import activations
 from planted.certificates import certify
+from planted.moments import without_linear_part
 from planted.networks import Network
 from planted.objectives import (
     Hermite24,
@@ -31,7 +32,6 @@ from planted.objectives import (
     Squared,
     appendix_d,
 )
-from planted.objectives._moments import without_linear_part
 from planted.reproduce._study import Entry, Study, claim
 from planted.rows import ArrayRows, FreshRows
 from planted.solvers import Descent, FirstOrder, descend, lbfgs, step_size_cuts, unit_rows

@@ -55,6 +55,8 @@ class Sweep:
         Single starts that did.
     crossing : float
         Where the fitted logistic curve is 1/2.
+    starts_crossing : float
+        The same for the fraction of single starts.
     slope : float
         Of the logistic curve's exponent.
     paper : float
@@ -69,6 +71,7 @@ class Sweep:
     fraction: np.ndarray
     starts_fraction: np.ndarray
     crossing: float
+    starts_crossing: float
     slope: float
     paper: float
     runs: int
@@ -139,10 +142,12 @@ def gradient_descent(
     return jax.lax.scan(record, params, None, steps // every)
 
 
-def jacobian_gram(params: Any, x: jax.Array, activation: Activation, neurons: Any = 1.0) -> jax.Array:
-    """Gram matrix (n, n) of the gradients of the predictions in both layers, without forming the Jacobian.
+def jacobian_gram(
+    params: Any, x: jax.Array, activation: Activation, neurons: Any = 1.0, layers: str = "both"
+) -> jax.Array:
+    """Gram matrix (n, n) of the gradients of the predictions in the learned layers, without forming the Jacobian.
 
-    By Lemma 5.4 it is (Σ_q v_q² φ'(w_q·xᵢ)φ'(w_q·xⱼ)) (xᵢ·xⱼ) + φ(Wxᵢ)·φ(Wxⱼ).
+    By Lemma 5.4 it is (Σ_q v_q² φ'(w_q·xᵢ)φ'(w_q·xⱼ)) (xᵢ·xⱼ), and + φ(Wxᵢ)·φ(Wxⱼ) if `layers` is "both".
 
     >>> params = {"weights": jnp.ones((1, 1)), "output": jnp.ones(1)}
     >>> jacobian_gram(params, jnp.array([[2.0]]), activations.get("quadratic"))
@@ -150,12 +155,13 @@ def jacobian_gram(params: Any, x: jax.Array, activation: Activation, neurons: An
     """
     z = x @ params["weights"].T
     slopes, features = neurons * activation.derivative(z) * params["output"], neurons * activation(z)
-    return (slopes @ slopes.T) * (x @ x.T) + features @ features.T
+    first = (slopes @ slopes.T) * (x @ x.T)
+    return first + features @ features.T if layers == "both" else first
 
 
-@partial(jax.jit, static_argnames=("activation", "steps"))
+@partial(jax.jit, static_argnames=("activation", "steps", "layers"))
 def _settle(
-    params: Any, x: jax.Array, y: jax.Array, activation: Activation, steps: int, neurons: Any = 1.0
+    params: Any, x: jax.Array, y: jax.Array, activation: Activation, steps: int, neurons: Any, layers: str
 ) -> jax.Array:
     """Loss after Levenberg–Marquardt: steps −Jᵀ(JJᵀ + damping)⁻¹r through the n × n Gram matrix."""
     n = len(y)
@@ -166,8 +172,10 @@ def _settle(
     def one(state: tuple[Any, jax.Array, jax.Array], _: None) -> tuple[Any, None]:
         point, damping, value = state
         r, pull = jax.vjp(lambda p: _predict(p, x, activation, neurons) - y, point)
-        factor = jnp.linalg.cholesky(jacobian_gram(point, x, activation, neurons) + damping * jnp.eye(n))
+        factor = jnp.linalg.cholesky(jacobian_gram(point, x, activation, neurons, layers) + damping * jnp.eye(n))
         (step,) = pull(jax.scipy.linalg.cho_solve((factor, True), r))
+        if layers == "first":
+            step = step | {"output": jnp.zeros_like(step["output"])}
         trial = jax.tree.map(jnp.subtract, point, step)
         reached = value_of(trial)
         better = reached < value
@@ -179,16 +187,17 @@ def _settle(
     return jax.lax.scan(one, start, None, steps)[0][2]
 
 
-@partial(jax.jit, static_argnames=("activation", "shape", "problems", "starts", "steps", "polish"))
+@partial(jax.jit, static_argnames=("activation", "outputs", "shape", "problems", "starts", "steps", "polish"))
 def _ends(
-    key: jax.Array, rate: Any, d: Any, k: Any, activation: Activation, shape: tuple[int, int], problems: int,
-    starts: int, steps: int, polish: int,
+    key: jax.Array, rate: Any, d: Any, k: Any, activation: Activation, outputs: str, shape: tuple[int, int],
+    problems: int, starts: int, steps: int, polish: int,
 ) -> jax.Array:  # fmt: skip
     """Final losses (problems, starts) of planted problems with all-one outputs.
 
     All sizes of a panel share one compiled program of shape (k, d): inputs beyond d are zero, and so are the first and
     second derivatives of the loss in neurons beyond k, whose weights and outputs start at zero and stay there.
     """
+    layers = "both" if outputs == "signs" else "first"
     neurons, columns = jnp.arange(shape[0]) < k, jnp.arange(shape[1]) < d
 
     def draw(key: jax.Array) -> jax.Array:
@@ -201,11 +210,11 @@ def _ends(
 
         def start(key: jax.Array) -> jax.Array:
             weight_key, sign_key = jax.random.split(key)
-            signs = jax.random.rademacher(sign_key, (shape[0],), jnp.float64) * neurons
-            params = {"weights": draw(weight_key), "output": signs}
-            end, _ = gradient_descent(params, x, y, rate, activation, steps, steps, "both", neurons)
+            signs = jax.random.rademacher(sign_key, (shape[0],), jnp.float64) if outputs == "signs" else 1.0
+            params = {"weights": draw(weight_key), "output": signs * neurons.astype(jnp.float64)}
+            end, _ = gradient_descent(params, x, y, rate, activation, steps, steps, layers, neurons)
             finite = jax.tree.map(lambda new, old: jnp.where(jnp.isfinite(new), new, old), end, params)
-            return _settle(finite, x, y, activation, polish, neurons)
+            return _settle(finite, x, y, activation, polish, neurons, layers)
 
         return jax.vmap(start)(jax.random.split(start_key, starts))
 
@@ -221,10 +230,17 @@ def sweep(
     steps: int = 5000,
     polish: int = 200,
     values: tuple[int, ...] | None = None,
+    outputs: str | None = None,
     random_state: Any = 0,
     progress: Progress = silent,
 ) -> Sweep:
     """One panel of Figure 2 or 3: "figure 2a", "figure 2b", "figure 3a" or "figure 3b".
+
+    `outputs` is "signs" (both layers learned, v₀ = ±1: the text; default for Figure 2) or "ones" (v = v* = 1 fixed;
+    default for Figure 3). Under gradient flow ‖w_q‖² − 2v_q² is conserved for φ(z) = z², and it is about −1 at the
+    paper's start, so no output of a quadratic network can change its sign: from v₀ = ±1 wrong signs stay, and the
+    crossings lie at larger k and d than the paper's. Panels of Figure 3 start at kd = n: below, the teacher is the only
+    zero of the loss and is found more often again the smaller k or d, so no logistic curve fits both branches.
 
     >>> panel = sweep("figure 3a", problems=2, starts=2, steps=200, polish=50, values=(3, 8))
     >>> panel.fraction.shape, panel.runs
@@ -233,27 +249,32 @@ def sweep(
     plans: dict[str, tuple[Any, str, int, tuple[int, ...], float]] = {
         "figure 2a": (activations.softplus(b=10.0), "k", 10, (6, 8, 9, 10, 11, 12, 13, 14, 16), 0.5),
         "figure 2b": (activations.softplus(b=10.0), "d", 10, (6, 8, 9, 10, 11, 12, 13, 14, 16), 0.5),
-        "figure 3a": (activations.get("quadratic"), "k", 20, (2, 3, 4, 5, 6, 7, 8, 9, 10), 0.02),
-        "figure 3b": (activations.get("quadratic"), "d", 5, (12, 15, 18, 20, 22, 24, 26, 28, 32), 0.02),
+        "figure 3a": (activations.get("quadratic"), "k", 20, (5, 6, 7, 8, 9, 10), 0.02),
+        "figure 3b": (activations.get("quadratic"), "d", 5, (20, 22, 24, 26, 28, 30), 0.02),
     }
     if name not in plans:
         raise ValueError(f"unknown panel {name!r}; known: {', '.join(plans)}")
     activation, varied, fixed, chosen, rate = plans[name]
     chosen = values or chosen
+    outputs = outputs or ("ones" if activation.name == "quadratic" else "signs")
     began = time.perf_counter()
     key = key_from(random_state)
     reached = []
     shape = (max(chosen), fixed) if varied == "k" else (fixed, max(chosen))
     for index, value in enumerate(chosen):
         k, d = (value, fixed) if varied == "k" else (fixed, value)
-        ends = _ends(jax.random.fold_in(key, index), rate / k, d, k, activation, shape, problems, starts, steps, polish)
+        ends = _ends(
+            jax.random.fold_in(key, index), rate / k, d, k, activation, outputs, shape, problems, starts, steps, polish
+        )
         reached.append(np.asarray(ends) < _GLOBAL)
         progress(index + 1, len(chosen), f"{name}: {varied} = {value}, {reached[-1].mean():.2f} of the starts")
     fraction = np.array([np.all(hits, axis=1).mean() for hits in reached])
+    single = np.array([hits.mean() for hits in reached])
     crossing, slope = logistic_crossing(np.array(chosen), fraction, problems)
+    starts_crossing = logistic_crossing(np.array(chosen), single, problems * starts)[0]
     return Sweep(
-        name, varied, np.array(chosen), fraction, np.array([hits.mean() for hits in reached]), crossing, slope,
-        PAPER[name], len(chosen) * problems * starts, time.perf_counter() - began,
+        name, varied, np.array(chosen), fraction, single, crossing, starts_crossing, slope, PAPER[name],
+        len(chosen) * problems * starts, time.perf_counter() - began,
     )  # fmt: skip
 
 

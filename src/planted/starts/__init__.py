@@ -1,6 +1,22 @@
 """Where to begin."""
 
 from planted.starts._conv import SIGNS, output_radius, sign_restarts, uniform_start
+from planted.starts._expand import expanded_start
+from planted.starts._joint_diagonal import decompose
 from planted.starts._random import random_rows
+from planted.starts._tensor import TensorStart, tensor_start
+from planted.starts._tensor_moments import choose_orders, neuron_moment
 
-__all__ = ["SIGNS", "output_radius", "random_rows", "sign_restarts", "uniform_start"]
+__all__ = [
+    "SIGNS",
+    "TensorStart",
+    "choose_orders",
+    "decompose",
+    "expanded_start",
+    "neuron_moment",
+    "output_radius",
+    "random_rows",
+    "sign_restarts",
+    "tensor_start",
+    "uniform_start",
+]

@@ -1,0 +1,58 @@
+"""`planted bench`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, print_json, progress_bar
+
+
+def bench(
+    teachers: Annotated[int, typer.Option(min=1, help="Random teachers a cell.")] = 5,
+    quick: Annotated[bool, typer.Option("--quick", help="Three small cells, two teachers each.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="JSON-lines file of results; an interrupted run goes on from it.")
+    ] = None,
+    alone: Annotated[bool, typer.Option("--alone", help="Only this library, no other tools.")] = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """Recover random teachers, beside scikit-learn and Adam restarts that get the same time.
+
+    Example: planted bench --quick --out bench.jsonl
+    """
+    if out is not None and not out.parent.is_dir():
+        raise ValueError(f"no folder {out.parent} to write {out.name} to")
+
+    from planted.reproduce._bench import FULL, PEERS, QUICK, BenchCell, summary
+    from planted.reproduce._bench import bench as run
+
+    cells = QUICK if quick else FULL
+    count = min(teachers, 2) if quick else teachers
+    peers = () if alone else tuple(PEERS)
+    records = []
+    with progress_bar(quiet) as report:
+        for entry in run(cells, range(seed, seed + count), out, peers):
+            records.append(entry)
+            if report is not None:
+                total = len(cells) * count * (1 + len(peers))
+                report(len(records), total, f"{BenchCell(**entry['cell'])}, {entry['contender']}")
+    rows = summary(records)
+    if as_json:
+        print_json({"summary": rows, "records": records})
+    else:
+        typer.echo(
+            f"{'cell':<32} {'contender':<24} {'success':>8} {'weight error':>13} {'seconds':>8} {'runs':>5}  seeds"
+        )
+        for row in rows:
+            seeds = f"{row['seeds'][0]}–{row['seeds'][-1]}"
+            typer.echo(
+                f"{row['cell']:<32} {row['contender']:<24} {row['success']:>8} {row['weight_error']:>13.1e} "
+                f"{row['seconds']:>8.1f} {row['runs']:>5.0f}  {seeds}"
+            )
+    own = [entry["success"] for entry in records if entry["contender"] == "planted"]
+    return DONE if all(own) else NOT_RECOVERED

@@ -1,0 +1,214 @@
+"""Recovery side by side: the library's own method and what else one would use, at equal wall-clock."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPRegressor
+
+from planted import activations
+from planted.datasets import make_planted
+from planted.matching import match
+from planted.methods import METHODS
+from planted.networks import Network
+from planted.seeding import key_from
+
+SUCCESS = 1e-6
+_SKLEARN = {"relu": "relu", "tanh": "tanh", "sigmoid": "logistic"}
+
+
+@dataclass(frozen=True)
+class BenchCell:
+    """One kind of problem: n = ratio·k·d rows from a random teacher."""
+
+    d: int
+    k: int
+    ratio: float
+    activation: str = "relu"
+    weights: str = "gaussian"
+    output: str = "mixed"
+    bias: bool = False
+    noise: float = 0.0
+
+    def __str__(self) -> str:
+        extras = (" bias" if self.bias else "") + (f" noise {self.noise:g}" if self.noise else "")
+        return f"{self.activation} d={self.d} k={self.k} n={self.ratio:g}kd{extras}"
+
+    def data(self, seed: int) -> Any:
+        """Rows and teacher for a seed."""
+        return make_planted(
+            int(self.ratio * self.k * self.d),
+            self.d,
+            self.k,
+            activation=self.activation,
+            weights=self.weights,
+            output=self.output,
+            bias=self.bias,
+            noise=self.noise,
+            random_state=seed,
+        )
+
+
+QUICK = (BenchCell(10, 5, 10), BenchCell(20, 10, 10), BenchCell(10, 5, 20, "tanh"))
+FULL = (
+    *(BenchCell(d, k, ratio) for d, k in ((10, 5), (20, 10), (20, 20), (50, 20), (50, 50)) for ratio in (10,)),
+    *(BenchCell(d, k, 3) for d, k in ((20, 10), (20, 20))),
+    *(
+        BenchCell(20, 10, 20, name)
+        for name in ("leaky_relu", "abs", "softplus", "sigmoid", "tanh", "erf", "squared_relu")
+    ),
+    *(BenchCell(20, 10, 20, name, bias=True) for name in ("relu", "tanh")),
+)
+
+Fit = Callable[[np.ndarray, np.ndarray, BenchCell, int], Network]
+
+
+def _own(method: str) -> Fit:
+    def fit(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int) -> Network:
+        act = activations.get(cell.activation)
+        return METHODS[method](X, y, cell.k, act, fit_bias=cell.bias, key=key_from(seed)).network
+
+    return fit
+
+
+def _sklearn(solver: str) -> Fit:
+    def fit(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int) -> Network:
+        model = MLPRegressor(
+            hidden_layer_sizes=(cell.k,),
+            activation=_SKLEARN[cell.activation],
+            solver=solver,
+            alpha=0.0,
+            max_iter=2000,
+            tol=1e-12,
+            random_state=seed,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y)
+        first, second = model.coefs_
+        bias, intercept = model.intercepts_
+        return Network(first.T, second[:, 0], cell.activation, bias, float(intercept[0]))
+
+    return fit
+
+
+PEERS: dict[str, Fit] = {
+    "scikit-learn L-BFGS": _sklearn("lbfgs"),
+    "scikit-learn Adam": _sklearn("adam"),
+    "optax Adam multi-start": _own("squared"),
+}
+
+
+def bench(
+    cells: tuple[BenchCell, ...], seeds: range, record: Path | None = None, peers: tuple[str, ...] = tuple(PEERS)
+) -> Iterator[dict[str, Any]]:
+    """Records of every cell, seed and contender as they are made; those in the file `record` are not made again.
+
+    Ours runs first. A peer restarts until our wall-clock is used up, at least once, and keeps its lowest loss. The
+    first seed of a cell pays for our compilation, and gives peers that much more time.
+
+    >>> found = list(bench((BenchCell(3, 2, 40),), range(1), peers=()))
+    >>> found[0]["contender"], found[0]["success"]
+    ('planted', True)
+    """
+    saved = [] if record is None or not record.is_file() else read_records(record)
+    known = {_key(entry): entry for entry in saved}
+    for cell in cells:
+        for seed in seeds:
+            data: Any = None
+            allowed = 0.0
+            for name in ("planted", *peers):
+                if name.startswith("scikit") and cell.activation not in _SKLEARN:
+                    continue
+                label: dict[str, Any] = {"cell": asdict(cell), "seed": seed, "contender": name}
+                entry = known.get(_key(label))
+                if entry is None:
+                    data = cell.data(seed) if data is None else data
+                    fit = _own("auto") if name == "planted" else PEERS[name]
+                    entry = label | _contend(fit, data, cell, seed, 0.0 if name == "planted" else allowed)
+                    if record is not None:
+                        with record.open("a") as file:
+                            file.write(json.dumps(entry) + "\n")
+                if name == "planted":
+                    allowed = float(entry["seconds"])
+                yield entry
+
+
+def _key(entry: dict[str, Any]) -> str:
+    return json.dumps([entry["cell"], entry["seed"], entry["contender"]], sort_keys=True)
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """The records of a JSON-lines file; a last line cut short by an interruption is left out.
+
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "bench.jsonl"
+    ...     _ = path.write_text('{"seed": 1}\\n{"see')
+    ...     read_records(path)
+    [{'seed': 1}]
+    """
+    lines = path.read_text().splitlines()
+    records = []
+    for number, line in enumerate(lines):
+        try:
+            records.append(json.loads(line))
+        except json.JSONDecodeError:
+            if number < len(lines) - 1:
+                raise ValueError(f"{path}: line {number + 1} is not JSON; is it a file of this benchmark?") from None
+            path.write_text("".join(f"{kept}\n" for kept in lines[:number]))
+    return records
+
+
+def _contend(fit: Fit, data: Any, cell: BenchCell, seed: int, allowed: float) -> dict[str, Any]:
+    """Fit until the time allowed is used up, at least once; the best fit's loss and weight error."""
+    began, runs = time.perf_counter(), 0
+    best_loss, best = np.inf, None
+    while runs == 0 or time.perf_counter() - began < allowed:
+        network = fit(data.X, data.y, cell, 1000 + 100 * seed + runs)
+        loss = float(np.mean((network.predict(data.X) - data.y) ** 2))
+        runs += 1
+        if best is None or loss < best_loss:
+            best_loss, best = loss, network
+    assert best is not None
+    error = match(best, data.teacher).weight_error
+    return {
+        "seconds": time.perf_counter() - began,
+        "runs": runs,
+        "relative_loss": best_loss / float(np.var(data.y)),
+        "weight_error": error,
+        "success": bool(error < SUCCESS),
+    }
+
+
+def summary(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row a cell and contender: successes, seeds, median weight error and seconds.
+
+    >>> entry = {"cell": asdict(BenchCell(3, 2, 40)), "seed": 0, "contender": "planted", "seconds": 1.0, "runs": 1,
+    ...          "weight_error": 0.0, "success": True}
+    >>> summary([entry])[0]["success"]
+    '1/1'
+    """
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for entry in records:
+        groups.setdefault((str(BenchCell(**entry["cell"])), entry["contender"]), []).append(entry)
+    return [
+        {
+            "cell": cell,
+            "contender": name,
+            "success": f"{sum(entry['success'] for entry in group)}/{len(group)}",
+            "weight_error": float(np.median([entry["weight_error"] for entry in group])),
+            "seconds": float(np.median([entry["seconds"] for entry in group])),
+            "runs": float(np.median([entry["runs"] for entry in group])),
+            "seeds": sorted(entry["seed"] for entry in group),
+        }
+        for (cell, name), group in groups.items()
+    ]

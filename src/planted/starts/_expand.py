@@ -1,0 +1,60 @@
+"""An over-parameterised start for the squared loss with its linear part split off."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from planted.activations import Activation
+from planted.starts._random import random_rows
+
+
+def expanded_start(
+    key: jax.Array,
+    width: int,
+    activation: Activation,
+    linear: np.ndarray,
+    spread: float,
+    *,
+    bias: bool,
+    positive: float = 0.5,
+) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
+    """Parameters of a :class:`planted.objectives.SymmetricPart` and, for homogeneous φ, its fixed outputs (m,).
+
+    Rows are uniform on the sphere; a fraction `positive` of the outputs, evenly spread, is positive.
+    Together the neurons have half of `spread`, the standard deviation of what the linear part leaves. For homogeneous
+    φ of degree p the outputs stay ±1 and lengths are in the weights; otherwise the outputs are parameters.
+
+    Parameters
+    ----------
+    linear : array (d + 1,)
+        Least-squares coefficients of the inputs, which must have unit covariance, and the constant.
+
+    Examples
+    --------
+    >>> from planted import activations
+    >>> start, output = expanded_start(jax.random.key(0), 3, activations.get("relu"), np.zeros(5), 1.0, bias=False)
+    >>> start["weights"].shape, output
+    ((3, 4), array([ 1., -1.,  1.]))
+    """
+    row_key, bias_key = jax.random.split(key)
+    rows = np.asarray(random_rows(row_key, width, len(linear) - 1), dtype=np.float64)
+    steps = np.ceil(positive * np.arange(width + 1))
+    signs = np.where(np.diff(steps) > 0, 1.0, -1.0)
+    variance = activation.second_moment() - activation.hermite(0) ** 2 - activation.tilt**2
+    amplitude = 0.5 * spread / math.sqrt(width * max(variance, 1e-12))
+    start = {"weights": rows, "intercept": np.asarray(linear[-1] if activation.tilt else 0.0)}
+    if activation.tilt:
+        start["linear"] = np.array(linear[:-1])
+    if bias:
+        start["bias"] = 0.25 * np.asarray(jax.random.normal(bias_key, (width,), jnp.float64))
+    if activation.homogeneity is None:
+        return start | {"output": amplitude * signs}, None
+    scale = amplitude ** (1 / activation.homogeneity)
+    for name in ("weights", "bias"):
+        if name in start:
+            start[name] = scale * start[name]
+    return start, signs
