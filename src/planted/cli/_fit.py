@@ -67,6 +67,8 @@ def fit(
         raise ValueError("--filters counts shared filters: add --conv")
     if labels and method not in ("auto", "tensor"):
         raise ValueError(f"classification has its own method: leave --method out, or 'tensor', not {method!r}")
+    if labels and inputs != "auto":
+        raise ValueError("--inputs is for regression: classification assumes Gaussian inputs")
     width: int | str = hidden
     if hidden != "auto":
         if not hidden.isdigit() or int(hidden) < 1:
@@ -118,6 +120,7 @@ def _fit_quietly(estimator: Any, X: Any, y: Any) -> None:
 
 def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | None, as_json: bool) -> None:
     result, certificate = estimator.result_, estimator.certificate_
+    law = getattr(estimator, "inputs_", None)
     if as_json:
         print_json(
             {
@@ -131,7 +134,7 @@ def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | Non
                 "certificate": {"kind": certificate.kind, "reason": certificate.reason},
                 "network": network_report(estimator.network_),
                 "inputs": names,
-                "input_law": str(estimator.inputs_),
+                "input_law": None if law is None else str(law),
                 "width_losses": getattr(estimator, "width_losses_", None),
                 "details": result.details,
                 "model": None if out is None else str(out),
@@ -139,8 +142,8 @@ def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | Non
         )
         return
     typer.echo(str(result))
-    if estimator.inputs_.law is not None:
-        typer.echo(f"inputs: {estimator.inputs_}")
+    if law is not None and law.law is not None:
+        typer.echo(f"inputs: {law}")
     typer.echo(f"certificate: {certificate.kind} ({certificate.reason})")
     constants = result.details.get("constants")
     if constants:
