@@ -106,7 +106,11 @@ def _curves(panels: dict[str, dict[str, Any]]) -> tuple[list[dict[str, Any]], Ca
 
 
 def _figure_3(quick: bool, seed: int, progress: Progress) -> Outcome:
-    config: dict[str, Any] = {"d": 10 if quick else 50, "n_samples": 4096 if quick else 8192, "steps": 1500 if quick else 3000}
+    config: dict[str, Any] = {
+        "d": 10 if quick else 50,
+        "n_samples": 4096 if quick else 8192,
+        "steps": 1500 if quick else 3000,
+    }
     progress(0, 3, "A* = I")
     printed = figure_3(random_state=seed, **config)
     progress(1, 3, "rotated A*")
