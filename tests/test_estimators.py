@@ -16,7 +16,7 @@ from planted.methods import METHODS
 from planted.names import METHODS as NAMES
 
 
-@parametrize_with_checks([PlantedRegressor(n_hidden=1, method="squared", random_state=0)])
+@parametrize_with_checks([PlantedRegressor(n_hidden=2, method="squared", random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -87,7 +87,7 @@ def test_width_is_found():
     data = datasets.make_planted(600, 3, 3, output="positive", random_state=0)
     est = PlantedRegressor(random_state=0, method="squared").fit(data.X, data.y)
     assert est.n_hidden_ == 3
-    assert est.width_losses_[3] < 1e-8 < est.width_losses_[2]
+    assert est.width_losses_[3] < 1e-3 * est.width_losses_[2]
 
 
 def test_pipeline_grid_search_and_frames(planted_data):

@@ -33,7 +33,7 @@ def overlap(found, teacher):
 def test_directions_before_refinement(density, weights):
     """L alone is near the teacher, whichever kind of weights it has; refinement makes it exact."""
     data = datasets.make_planted(
-        40_000, 3, 3, weights=weights, output="positive", inputs=density, condition_number=2.0, random_state=0
+        100_000, 3, 3, weights=weights, output="positive", inputs=density, condition_number=2.0, random_state=0
     )
     found = score(data.X, data.y, 3, activations.get("relu"), key=jax.random.key(0), inputs=density)
     assert overlap(found, data.teacher) > 0.98
