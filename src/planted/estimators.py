@@ -97,6 +97,12 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         self.progress = progress
         self.fit_intercept = fit_intercept
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # It looks for a network that made the data: on data from another source, however simple, it may fit poorly.
+        tags.regressor_tags.poor_score = True
+        return tags
+
     def fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Recover the network from inputs X (n, d), targets y (n,) and, with `sample_weight=`, row weights (n,).
 
