@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,7 +17,13 @@ from planted.methods import METHODS
 from planted.names import METHODS as NAMES
 
 
-@parametrize_with_checks([PlantedRegressor(n_hidden=2, method="squared", random_state=0)])
+@parametrize_with_checks(
+    [
+        PlantedRegressor(random_state=0),
+        PlantedRegressor(n_hidden=2, method="squared", random_state=0),
+        *(PlantedRegressor(n_hidden=1, method=method, random_state=0) for method in ("landscape", "hermite")),
+    ]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -81,6 +88,14 @@ def test_noise_is_not_called_recovered(planted_data):
     assert est.result_.status == "fitted"
     assert est.result_.loss == pytest.approx(0.005, rel=0.1)
     assert match(est.network_, planted_data.teacher).weight_error < 0.05
+
+
+def test_landscape_says_when_outputs_are_not_positive(planted_data):
+    y = -np.sum(planted_data.X**2, axis=1)
+    with pytest.warns(ConvergenceWarning, match="fewer than 3 positive eigenvalues.*method='auto'"):
+        est = PlantedRegressor(3, method="landscape", random_state=0).fit(planted_data.X, y)
+    assert est.result_.status == "failed"
+    assert est.result_.relative_loss < 1
 
 
 def test_width_is_found():

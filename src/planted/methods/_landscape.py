@@ -9,6 +9,7 @@ F is then an average of y − f̂(x) over the other rows plus the exact Hermite 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -19,7 +20,7 @@ from planted.activations import Activation
 from planted.inputs import Gaussian
 from planted.methods._recovery import Recovery, finish
 from planted.networks import Network
-from planted.objectives import FullRankLandscape, Squared, read_off, whitening
+from planted.objectives import AssumptionError, FullRankLandscape, Squared, read_off, whitening
 from planted.output_layer import least_squares_outputs
 from planted.precision import float64
 from planted.solvers import Descent, lbfgs, silent
@@ -28,6 +29,7 @@ from planted.starts import random_rows
 
 _WIDTH_RATIO = 2
 _ROWS_PER_WEIGHT = 20
+_ADVICE = "The loss F needs outputs of one sign; try method='auto', which does not, or more rows."
 
 
 def control_variate(
@@ -68,7 +70,8 @@ def landscape(
 
     Rows are whitened by their sample mean and covariance. T's leading eigenvectors give the neurons' span; F is
     minimised in it from a random start; the pseudo-inverse of the minimiser gives the weights up to sign, least
-    squares the signs and outputs.
+    squares the signs and outputs. Where the data contradict positive outputs, the result is "failed" and says so;
+    its network is the squared loss's from the largest neurons of the control variate.
 
     >>> from planted import activations, datasets
     >>> data = datasets.make_planted(20_000, 5, 3, weights="correlated", output="positive", random_state=0)
@@ -86,28 +89,20 @@ def landscape(
     few = min(n // 3, max(_ROWS_PER_WEIGHT * width * d, 1000))
     descents: dict[str, Descent] = {}
     guess, descents["control variate"] = control_variate(Z[:few], y[:few], width, activation, guess_key, progress)
-    Z_rest, y_rest = Z[few:], y[few:]
-    whole = FullRankLandscape(Z_rest, y_rest, activation, mu, lam, n_hidden=n_hidden, baseline=guess)
-    span = np.linalg.eigh(np.asarray(whole.T))[1][:, ::-1][:, :n_hidden]
-    F = FullRankLandscape(
-        Z_rest, y_rest, activation, whole.constants.mu, whole.constants.lam, subspace=span, baseline=guess
-    )
-    W = whitening(np.asarray(F.T), n_hidden)
-    start = np.asarray(random_rows(start_key, n_hidden, n_hidden)) @ W.T
-    descents["landscape"] = lbfgs(F, start, steps=1000, tolerance=1e-7, progress=progress)
-    directions, outputs = read_off(descents["landscape"].params)
-    on_x, _ = law.unwhiten_weights(directions @ span.T)
+    details: dict[str, Any] = {}
+    obstacle = ""
+    try:
+        directions, descents["landscape"], details = _minimise(
+            Z[few:], y[few:], n_hidden, activation, guess, start_key, mu, lam, progress
+        )
+    except AssumptionError as error:
+        obstacle = str(error)
+        size = np.abs(guess.output) * np.std(activation(Z[:few] @ guess.weights.T), axis=0)
+        directions = guess.weights[np.argsort(-size)[:n_hidden]]
+    on_x, _ = law.unwhiten_weights(directions)
     # Least squares decides signs and outputs on the caller's own inputs, whatever their mean.
     layer = least_squares_outputs(X, y, on_x / np.linalg.norm(on_x, axis=1, keepdims=True), activation)
-    details: dict[str, Any] = {
-        "constants": whole.constants.as_dict(),
-        "landscape_outputs": outputs,
-        "signs": layer.status,
-        "residual_of_control_variate": float(np.std(y_rest - guess.predict(Z_rest))),
-        "landscape_value": float(descents["landscape"].value),
-        "spectrum": np.asarray(jnp.sort(jnp.linalg.eigvalsh(whole.T))[::-1]),
-    }
-    return finish(
+    done = finish(
         X,
         y,
         Network(layer.weights, layer.output, activation),
@@ -118,5 +113,37 @@ def landscape(
         sample_weight=sample_weight,
         progress=progress,
         descents=descents,
-        details=details,
+        details=details | {"signs": layer.status},
     )
+    if obstacle and done.status != "recovered":
+        return replace(done, status="failed", reason=obstacle, advice=_ADVICE)
+    return done
+
+
+def _minimise(
+    Z: np.ndarray,
+    y: np.ndarray,
+    n_hidden: int,
+    activation: Activation,
+    guess: Network,
+    key: jax.Array,
+    mu: float | None,
+    lam: float | None,
+    progress: Progress,
+) -> tuple[np.ndarray, Descent, dict[str, Any]]:
+    """Unit rows (k, d) up to sign on whitened inputs, the descent of F in their span, and numbers to report."""
+    whole = FullRankLandscape(Z, y, activation, mu, lam, n_hidden=n_hidden, baseline=guess)
+    span = np.linalg.eigh(np.asarray(whole.T))[1][:, ::-1][:, :n_hidden]
+    F = FullRankLandscape(Z, y, activation, whole.constants.mu, whole.constants.lam, subspace=span, baseline=guess)
+    W = whitening(np.asarray(F.T), n_hidden)
+    start = np.asarray(random_rows(key, n_hidden, n_hidden)) @ W.T
+    run = lbfgs(F, start, steps=1000, tolerance=1e-7, progress=progress)
+    directions, outputs = read_off(run.params)
+    details = {
+        "constants": whole.constants.as_dict(),
+        "landscape_outputs": outputs,
+        "residual_of_control_variate": float(np.std(y - guess.predict(Z))),
+        "landscape_value": float(run.value),
+        "spectrum": np.asarray(jnp.sort(jnp.linalg.eigvalsh(whole.T))[::-1]),
+    }
+    return directions @ span.T, run, details

@@ -11,7 +11,7 @@ from planted.objectives._full_rank import (
     whitening,
 )
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
-from planted.objectives._landscape import Landscape, PopulationLandscape
+from planted.objectives._landscape import AssumptionError, Landscape, PopulationLandscape
 from planted.objectives._likelihood import Likelihood, label_loss
 from planted.objectives._pairs import PopulationPairs, appendix_d
 from planted.objectives._quadratic import (
@@ -31,6 +31,7 @@ from planted.objectives._symmetric_part import SymmetricPart, symmetric_part
 
 __all__ = [
     "ApproximateMinimumBound",
+    "AssumptionError",
     "ConvPoint",
     "ConvSquared",
     "Curvature",

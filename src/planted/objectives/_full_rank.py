@@ -25,6 +25,7 @@ from planted.networks import Network
 from planted.objectives._base import Objective, Params, RowObjective
 from planted.objectives._landscape import (
     SMALL,
+    AssumptionError,
     Constants,
     _fourth_contraction,
     _moments,
@@ -71,7 +72,9 @@ def _outputs_from(whitened: np.ndarray) -> tuple[float, float]:
     """Largest and smallest output weight, from the eigenvalues 1/a*_i."""
     inverse = np.sort(np.linalg.eigvalsh(whitened))
     if inverse[-1] <= 0:
-        raise ValueError("the estimated output weights are not positive, so μ and λ do not follow from the theorem")
+        raise AssumptionError(
+            "the estimated output weights are not positive, so μ and λ do not follow from the theorem"
+        )
     return 1 / max(inverse[0], 0.05 * inverse[-1]), 1 / inverse[-1]
 
 
@@ -204,7 +207,7 @@ def whitening(T: np.ndarray, k: int) -> np.ndarray:
     values, vectors = np.linalg.eigh(T)
     values, vectors = values[::-1][:k], vectors[:, ::-1][:, :k]
     if values[-1] <= 0:
-        raise ValueError(
+        raise AssumptionError(
             f"the second Hermite moment has fewer than {k} positive eigenvalues: the outputs are not all positive, "
             "or there are fewer neurons, or too few rows"
         )

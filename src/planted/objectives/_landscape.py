@@ -35,6 +35,14 @@ SMALL = 0.01
 _LEAST_RATIO = 0.05
 
 
+class AssumptionError(ValueError):
+    """The data contradict what the loss's theorem assumes of the teacher.
+
+    >>> isinstance(AssumptionError("outputs of both signs"), ValueError)
+    True
+    """
+
+
 @dataclass(frozen=True)
 class Constants:
     """μ, λ (and δ), with the estimates of the output weights that they follow from."""
@@ -76,7 +84,9 @@ def constants(fourth: float, largest: float, smallest: float, mu: float | None, 
     0.06
     """
     if largest <= 0:
-        raise ValueError("the estimated output weights are not positive, so μ and λ do not follow from the theorem")
+        raise AssumptionError(
+            "the estimated output weights are not positive, so μ and λ do not follow from the theorem"
+        )
     for name, value in (("mu", mu), ("lam", lam)):
         if value is not None and not (np.isfinite(value) and value >= 0):
             raise ValueError(f"{name} must be a non-negative number, not {value!r}")
