@@ -47,7 +47,7 @@ class Cell:
 
 SMOOTH = ("leaky_relu", "abs", "softplus", "sigmoid", "tanh", "erf", "squared_relu")
 CELLS = {
-    **{f"relu-{d}-{k}": Cell(d, k, 10) for d, k in ((10, 5), (20, 10), (20, 20), (50, 20), (50, 50))},
+    **{f"relu-{d}-{k}": Cell(d, k, 10) for d, k in ((10, 5), (20, 10), (20, 20), (50, 20), (50, 50), (100, 100))},
     **{f"scarce-{d}-{k}": Cell(d, k, 3) for d, k in ((20, 10), (20, 20))},
     **{name: Cell(20, 10, 20, name) for name in SMOOTH},
     **{f"{name}-bias": Cell(20, 10, 20, name, bias=True) for name in ("relu", "tanh")},
@@ -105,5 +105,5 @@ def test_recovery_20_10(benchmark):
 
 
 if __name__ == "__main__":
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    table(sys.argv[2:] or CELLS, range(count), "expand")
+    first, last = (int(end) for end in sys.argv[1].split("-")) if len(sys.argv) > 1 else (100, 119)
+    table(sys.argv[2:] or CELLS, range(first, last + 1))

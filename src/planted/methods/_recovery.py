@@ -12,7 +12,7 @@ from planted.networks import Network
 from planted.objectives import Squared
 from planted.precision import float64, to_jax
 from planted.rows import ArrayRows
-from planted.solvers import Descent, lbfgs, least_squares, silent
+from planted.solvers import Descent, gauss_newton, lbfgs, least_squares, silent
 from planted.solvers._result import Progress
 
 # A relative loss (residual variance over target variance) that rounding alone explains.
@@ -22,6 +22,8 @@ _ROUNDING = 1e-25
 _ROWS_PER_PARAMETER = 20
 _DENSE_PARAMETERS = 300
 _POLISH = 25
+# Half the relative loss below which Gauss–Newton steps converge at once, and a decrease an iteration that is too slow.
+_NEAR, _SLOW = 1e-3, 1e-3
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ def refine(
 
     L-BFGS on all rows brings the start near, and stops where rounding begins. Levenberg–Marquardt then finishes,
     first on a subsample of twenty rows a parameter (enough to pin a noise-free network down), then on all rows.
-    Networks with more than 300 parameters are finished by L-BFGS, whose cost grows linearly in them.
+    Networks with more than 300 parameters are finished by Gauss–Newton steps without a Jacobian, whose cost grows
+    linearly in them, and by L-BFGS again if those do not converge.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(2000, 4, 3, random_state=0)
@@ -111,10 +114,18 @@ def refine(
     runs: dict[str, Descent] = {}
     dense = size <= _DENSE_PARAMETERS and len(X) >= size
     enough = _ROUNDING * float(np.average(y**2, weights=sample_weight))
-    runs["lbfgs"] = lbfgs(
-        loss, params, steps=300 if dense else steps, tolerance=1e-14, target=enough, progress=progress
-    )
-    params = runs["lbfgs"].params
+    if size > _DENSE_PARAMETERS and len(X) >= size:
+        near = _NEAR * float(np.average(y**2, weights=sample_weight))
+        runs["near"] = lbfgs(
+            loss, params, steps=steps, tolerance=1e-14, target=near, decrease=_SLOW, progress=progress
+        )
+        runs["gauss_newton"] = gauss_newton(loss, runs["near"].params, progress=progress)
+        params = runs["gauss_newton"].params
+    if "gauss_newton" not in runs or runs["gauss_newton"].status != "converged":
+        runs["lbfgs"] = lbfgs(
+            loss, params, steps=300 if dense else steps, tolerance=1e-14, target=enough, progress=progress
+        )
+        params = runs["lbfgs"].params
     if dense and runs["lbfgs"].value > enough:
         few = _ROWS_PER_PARAMETER * size
         if len(X) > 2 * few:

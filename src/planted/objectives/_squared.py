@@ -128,8 +128,12 @@ class Squared(RowObjective):
         z = x @ weights.T
         if self.bias:
             z = z + params["bias"]
-        value = self.activation(z) @ output
+        value = self.feature(z) @ output
         return value + params["intercept"] if self.intercept else value
+
+    def feature(self, z: jax.Array) -> jax.Array:
+        """φ(z), traceable."""
+        return self.activation(z)
 
     def block_sum(self, params: Params, block: Block) -> jax.Array:
         """½ Σ weight (prediction − y)² over a block."""

@@ -100,8 +100,12 @@ class SymmetricPart(RowObjective):
         z = x @ params["weights"].T
         if self.bias:
             z = z + params["bias"]
-        value = symmetric_part(self.activation, z) @ output + params["intercept"]
+        value = self.feature(z) @ output + params["intercept"]
         return value + x @ params["linear"] if self.activation.tilt else value
+
+    def feature(self, z: jax.Array) -> jax.Array:
+        """ψ(z), traceable."""
+        return symmetric_part(self.activation, z)
 
     def block_sum(self, params: Params, block: Block) -> jax.Array:
         """½ Σ weight (prediction − y)² over a block."""

@@ -3,6 +3,7 @@
 from planted.solvers._driver import descend
 from planted.solvers._escape import Escape, leave_saddles, perturbed_descent
 from planted.solvers._first_order import FirstOrder, Perturbation, step_size_cuts, unit_rows
+from planted.solvers._gauss_newton import gauss_newton
 from planted.solvers._lbfgs import lbfgs
 from planted.solvers._least_squares import least_squares
 from planted.solvers._newton import newton_polish
@@ -15,6 +16,7 @@ __all__ = [
     "History",
     "Perturbation",
     "descend",
+    "gauss_newton",
     "lbfgs",
     "least_squares",
     "leave_saddles",

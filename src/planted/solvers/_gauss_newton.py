@@ -1,0 +1,189 @@
+r"""Gauss–Newton for squared losses without ever forming a Jacobian, for networks too large for normal equations.
+
+A step solves (A + νM) s = −g with A = mean JᵀJ and g the gradient, by conjugate gradients preconditioned by M. The
+metric M is Kronecker-factored: over the weights it is
+
+    mean(u uᵀ) ⊗ mean(x xᵀ),   u_i = output_i φ'(w_i·x),
+
+which keeps the strong coupling of neurons through their common linear part and drops only how u depends on x. Values
+and gradients are float64; products with A may be taken in float32, since an inexact step only means another one.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import cho_factor, cho_solve
+from jax.scipy.sparse.linalg import cg
+
+from planted.objectives import Squared, SymmetricPart
+from planted.objectives._base import _value_and_gradient
+from planted.objectives._squared import split
+from planted.precision import float64, to_numpy
+from planted.rows import Block
+from planted.solvers._least_squares import _energy
+from planted.solvers._result import Descent, History, Progress, silent
+
+_RIDGE = 1e-5
+_LEAST_DAMPING = 1e-6
+
+
+def _metric(objective: Squared | SymmetricPart, params: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    """Means over rows of u uᵀ (k, k), x̃ x̃ᵀ, φ φᵀ (k, k) and x xᵀ, where x̃ is x, followed by one for biases."""
+    weights, output = split(params, objective.output)
+
+    def add(block: Block) -> dict[str, jax.Array]:
+        x, weight = block["x"], block["weight"][:, None]
+        z = x @ weights.T + (params["bias"] if objective.bias else 0.0)
+        feature, slope = jax.jvp(objective.feature, (z,), (jnp.ones_like(z),))
+        u = slope * output
+        wide = jnp.column_stack([x, jnp.ones(len(x), x.dtype)]) if objective.bias else x
+        pairs = {"slopes": u, "inputs": wide, "outputs": feature, "moments": x}
+        return {name: (weight * part).T @ part for name, part in pairs.items()}
+
+    return objective.rows.mean(add)
+
+
+def _ridged(matrix: jax.Array) -> jax.Array:
+    return matrix + _RIDGE * jnp.mean(jnp.diagonal(matrix)) * jnp.eye(len(matrix), dtype=matrix.dtype)
+
+
+@jax.jit
+def _step(
+    objective: Squared | SymmetricPart, params: dict[str, jax.Array], gradient: dict[str, jax.Array], damping: jax.Array,
+    tolerance: jax.Array, iterations: int,
+) -> dict[str, jax.Array]:  # fmt: skip
+    """The step s for a gradient of unit size, by at most `iterations` conjugate gradients."""
+    means = {name: _ridged(matrix) for name, matrix in _metric(objective, params).items()}
+    factors = {name: cho_factor(matrix) for name, matrix in means.items()}
+
+    def over_layers(apply: Any, tree: dict[str, jax.Array]) -> dict[str, jax.Array]:
+        """M or its inverse times `tree`, where `apply(name, matrix)` multiplies by one factor or its inverse."""
+        joint = tree["weights"]
+        if objective.bias:
+            joint = jnp.column_stack([joint, tree["bias"]])
+        joint = apply("inputs", apply("slopes", joint).T).T
+        found = dict(tree)
+        found["weights"] = joint[:, : objective.n_features]
+        if objective.bias:
+            found["bias"] = joint[:, -1]
+        if "output" in tree:
+            found["output"] = apply("outputs", tree["output"])
+        if "linear" in tree:
+            found["linear"] = apply("moments", tree["linear"])
+        return found
+
+    def precondition(tree: dict[str, jax.Array]) -> dict[str, jax.Array]:
+        return over_layers(lambda name, matrix: cho_solve(factors[name], matrix), tree)
+
+    def product(tree: dict[str, jax.Array]) -> dict[str, jax.Array]:
+        def add(block: Block) -> dict[str, jax.Array]:
+            def predict(at: dict[str, jax.Array]) -> jax.Array:
+                return objective.predict(at, block["x"])
+
+            _, linear = jax.linearize(predict, params)
+            (back,) = jax.linear_transpose(linear, params)(block["weight"] * linear(tree))
+            return back
+
+        inertia = over_layers(lambda name, matrix: means[name] @ matrix, tree)
+        return jax.tree.map(lambda one, two: one + damping * two, objective.rows.mean(add), inertia)
+
+    return cg(product, gradient, tol=tolerance, maxiter=iterations, M=precondition)[0]
+
+
+@float64
+def gauss_newton(
+    objective: Squared | SymmetricPart,
+    params: dict[str, Any],
+    *,
+    steps: int = 50,
+    inner: int = 40,
+    tolerance: float = 1e-13,
+    dtype: Any = np.float32,
+    progress: Progress = silent,
+) -> Descent:
+    """Minimise a squared loss by damped Gauss–Newton steps from a start that is already near.
+
+    Parameters
+    ----------
+    objective : Squared or SymmetricPart
+    params : dict of arrays
+    steps : int
+        Largest number of steps, accepted or rejected; each costs one value and gradient.
+    inner : int
+        Largest number of conjugate gradients a step, each a product with JᵀJ.
+    tolerance : float
+        Stop when a step changes the parameters by less than this, relative to their norm, or when the loss
+        is this fraction squared of ½ E[y²].
+    dtype : numpy dtype
+        Precision of the products with JᵀJ. Values and gradients have the precision of the objective's arrays.
+
+    Examples
+    --------
+    >>> from planted import datasets, objectives
+    >>> data = datasets.make_planted(500, 3, 2, random_state=0)
+    >>> loss = objectives.Squared(data.X, data.y)
+    >>> start = {"weights": data.teacher.weights + 0.1, "output": data.teacher.output}
+    >>> gauss_newton(loss, start).value < 1e-24
+    True
+    """
+    began = time.perf_counter()
+
+    def cast(tree: Any) -> Any:
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), tree)
+
+    rough = cast(objective)
+    kind = jax.tree.leaves(objective.rows)[0].dtype
+    point = jax.tree.map(lambda leaf: jnp.asarray(leaf, kind), params)
+    floor = float(_energy(objective)) * tolerance**2
+    value, gradient = _value_and_gradient(objective, point)
+    value, norm = float(value), _norm(gradient)
+    history, damping, status = History(), 1e-3, "step limit"
+    for done in range(1, steps + 1):
+        if value <= floor or norm == 0:
+            status = "converged"
+            break
+        unit = jax.tree.map(lambda leaf: leaf / norm, gradient)
+        found = _step(rough, cast(point), cast(unit), cast(damping), cast(1e-3), inner)
+        step = jax.tree.map(lambda leaf: norm * jnp.asarray(leaf, kind), found)
+        trial = jax.tree.map(jnp.subtract, point, step)
+        trial_value, trial_gradient = _value_and_gradient(objective, trial)
+        length = _norm(step) / max(_norm(point), 1e-300)
+        if float(trial_value) <= value:
+            point, value, gradient = trial, float(trial_value), trial_gradient
+            norm, damping = _norm(gradient), max(damping / 10, _LEAST_DAMPING)
+        else:
+            damping *= 10
+        history.step.append(done)
+        history.value.append(value)
+        history.gradient_norm.append(norm)
+        progress(done, steps, f"loss {value:.4g}")
+        if length <= tolerance:
+            status = "converged"
+            break
+        if damping > 1e6 or not np.isfinite(length):
+            status = "stalled"
+            break
+    reason = {
+        "converged": "a full step no longer changes the parameters, or the loss is zero to rounding",
+        "step limit": "the step limit was reached",
+        "stalled": "no damped step lowers the loss",
+    }[status]
+    return Descent(
+        params=to_numpy(point),
+        value=value,
+        gradient_norm=norm,
+        status=status,
+        reason=reason,
+        n_steps=len(history.step),
+        seconds=time.perf_counter() - began,
+        history=history,
+    )
+
+
+def _norm(tree: Any) -> float:
+    return float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree))))
