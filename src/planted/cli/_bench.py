@@ -16,6 +16,7 @@ def bench(
     out: Annotated[
         Path | None, typer.Option(help="JSON-lines file of results; an interrupted run goes on from it.")
     ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write heat maps to this file (PNG, SVG or PDF).")] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Only this library, no other tools.")] = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -25,10 +26,11 @@ def bench(
 
     Example: planted bench --quick --out bench.jsonl
     """
-    if out is not None and not out.parent.is_dir():
-        raise ValueError(f"no folder {out.parent} to write {out.name} to")
+    for path in (out, plot):
+        if path is not None and not path.parent.is_dir():
+            raise ValueError(f"no folder {path.parent} to write {path.name} to")
 
-    from planted.reproduce._bench import FULL, PEERS, QUICK, BenchCell, summary
+    from planted.reproduce._bench import FULL, PEERS, QUICK, BenchCell, draw, summary
     from planted.reproduce._bench import bench as run
 
     cells = QUICK if quick else FULL
@@ -42,17 +44,22 @@ def bench(
                 total = len(cells) * count * (1 + len(peers))
                 report(len(records), total, f"{BenchCell(**entry['cell'])}, {entry['contender']}")
     rows = summary(records)
+    if plot is not None:
+        from matplotlib.figure import Figure
+
+        figure = Figure()
+        draw(rows, figure)
+        figure.savefig(plot, dpi=150)
     if as_json:
         print_json({"summary": rows, "records": records})
     else:
-        typer.echo(
-            f"{'cell':<32} {'contender':<24} {'success':>8} {'weight error':>13} {'seconds':>8} {'runs':>5}  seeds"
-        )
+        heads = f"{'success':>8} {'weight error':>13} {'seconds':>8} {'MB':>6} {'runs':>5}  seeds"
+        typer.echo(f"{'cell':<44} {'contender':<24} {heads}")
         for row in rows:
             seeds = f"{row['seeds'][0]}–{row['seeds'][-1]}"
             typer.echo(
-                f"{row['cell']:<32} {row['contender']:<24} {row['success']:>8} {row['weight_error']:>13.1e} "
-                f"{row['seconds']:>8.1f} {row['runs']:>5.0f}  {seeds}"
+                f"{row['cell']:<44} {row['contender']:<24} {row['success']:>8} {row['weight_error']:>13.1e} "
+                f"{row['seconds']:>8.1f} {row['peak_megabytes']:>6.0f} {row['runs']:>5.0f}  {seeds}"
             )
     own = [entry["success"] for entry in records if entry["contender"] == "planted"]
     return DONE if all(own) else NOT_RECOVERED

@@ -45,6 +45,9 @@ def fit(
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture of the fit to this file (PNG, SVG or PDF).")
     ] = None,
+    intervals: Annotated[
+        float | None, typer.Option(help="Print intervals for every parameter at this level, such as 0.95.")
+    ] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -69,6 +72,8 @@ def fit(
         raise ValueError(f"classification has its own method: leave --method out, or 'tensor', not {method!r}")
     if labels and inputs != "auto":
         raise ValueError("--inputs is for regression: classification assumes Gaussian inputs")
+    if intervals is not None and (conv or not 0 < intervals < 1):
+        raise ValueError("--intervals takes a level between 0 and 1, such as 0.95, and is not for --conv")
     width: int | str = hidden
     if hidden != "auto":
         if not hidden.isdigit() or int(hidden) < 1:
@@ -100,7 +105,7 @@ def fit(
         from planted.plots import save_fit
 
         save_fit(plot, estimator.result_, estimator.network_.predict(X), y)
-    _report(estimator, names, out, plot, as_json)
+    _report(estimator, names, out, plot, as_json, intervals)
     return NOT_RECOVERED if estimator.result_.status == "failed" else DONE
 
 
@@ -118,8 +123,27 @@ def _fit_quietly(estimator: Any, X: Any, y: Any) -> None:
         typer.echo(f"planted: {sentence}", err=True)
 
 
-def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | None, as_json: bool) -> None:
+def _intervals(estimator: Any, level: float | None) -> dict[str, Any] | None:
+    """Lower and upper ends of every parameter, neuron by neuron, when asked for."""
+    if level is None:
+        return None
+    import numpy as np
+
+    found: dict[str, Any] = {}
+    for name, ends in estimator.confidence_intervals(level).items():
+        ends = np.asarray(ends)
+        if ends.ndim == 3:
+            found |= {f"{name} of neuron {i + 1}": ends[:, i] for i in range(ends.shape[1])}
+        else:
+            found[name] = np.atleast_2d(ends.reshape(2, -1))
+    return {name: (ends[0].tolist(), ends[1].tolist()) for name, ends in found.items()}
+
+
+def _report(
+    estimator: Any, names: list[str], out: Path | None, plot: Path | None, as_json: bool, level: float | None
+) -> None:
     result, certificate = estimator.result_, estimator.certificate_
+    verdict = getattr(estimator, "verdict_", None)
     law = getattr(estimator, "inputs_", None)
     if as_json:
         print_json(
@@ -132,6 +156,8 @@ def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | Non
                 "relative_loss": result.relative_loss,
                 "seconds": result.seconds,
                 "certificate": {"kind": certificate.kind, "reason": certificate.reason},
+                "verdict": None if verdict is None else {"kind": verdict.kind, "reason": verdict.reason},
+                "intervals": _intervals(estimator, level),
                 "network": network_report(estimator.network_),
                 "inputs": names,
                 "input_law": None if law is None else str(law),
@@ -142,6 +168,8 @@ def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | Non
         )
         return
     typer.echo(str(result))
+    if verdict is not None:
+        typer.echo(f"verdict: {verdict.kind} ({verdict.reason})")
     if law is not None and law.law is not None:
         typer.echo(f"inputs: {law}")
     typer.echo(f"certificate: {certificate.kind} ({certificate.reason})")
@@ -149,6 +177,11 @@ def _report(estimator: Any, names: list[str], out: Path | None, plot: Path | Non
     if constants:
         typer.echo("constants: " + ", ".join(f"{name} {value:.4g}" for name, value in constants.items()))
     typer.echo(describe_network(estimator.network_, names))
+    intervals = _intervals(estimator, level)
+    if intervals is not None:
+        typer.echo(f"intervals that cover the truth in {100 * level:g} % of data sets, if the noise is independent:")
+        for name, (lower, upper) in intervals.items():
+            typer.echo(f"  {name}: " + ", ".join(f"[{a:.4g}, {b:.4g}]" for a, b in zip(lower, upper, strict=True)))
     if out is not None:
         typer.echo(f"network written to {out}")
     if plot is not None:

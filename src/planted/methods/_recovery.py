@@ -116,9 +116,7 @@ def refine(
     enough = _ROUNDING * float(np.average(y**2, weights=sample_weight))
     if size > _DENSE_PARAMETERS and len(X) >= size:
         near = _NEAR * float(np.average(y**2, weights=sample_weight))
-        runs["near"] = lbfgs(
-            loss, params, steps=steps, tolerance=1e-14, target=near, decrease=_SLOW, progress=progress
-        )
+        runs["near"] = lbfgs(loss, params, steps=steps, tolerance=1e-14, target=near, decrease=_SLOW, progress=progress)
         runs["gauss_newton"] = gauss_newton(loss, runs["near"].params, progress=progress)
         params = runs["gauss_newton"].params
     if "gauss_newton" not in runs or runs["gauss_newton"].status != "converged":

@@ -54,10 +54,10 @@ def _ridged(matrix: jax.Array) -> jax.Array:
 
 @jax.jit
 def _step(
-    objective: Squared | SymmetricPart, params: dict[str, jax.Array], gradient: dict[str, jax.Array], damping: jax.Array,
-    tolerance: jax.Array, iterations: int,
+    objective: Squared | SymmetricPart, params: dict[str, jax.Array], gradient: dict[str, jax.Array],
+    damping: jax.Array, tolerance: jax.Array, iterations: int,
 ) -> dict[str, jax.Array]:  # fmt: skip
-    """The step s for a gradient of unit size, by at most `iterations` conjugate gradients."""
+    """The step s for a gradient brought to unit size, by at most `iterations` conjugate gradients."""
     means = {name: _ridged(matrix) for name, matrix in _metric(objective, params).items()}
     factors = {name: cho_factor(matrix) for name, matrix in means.items()}
 
@@ -147,9 +147,8 @@ def gauss_newton(
         if value <= floor or norm == 0:
             status = "converged"
             break
-        unit = jax.tree.map(lambda leaf: leaf / norm, gradient)
-        found = _step(rough, cast(point), cast(unit), cast(damping), cast(1e-3), inner)
-        step = jax.tree.map(lambda leaf: norm * jnp.asarray(leaf, kind), found)
+        found = _step(rough, cast(point), cast(_scaled(gradient, 1 / norm)), cast(damping), cast(1e-3), inner)
+        step = _scaled(jax.tree.map(lambda leaf: jnp.asarray(leaf, kind), found), norm)
         trial = jax.tree.map(jnp.subtract, point, step)
         trial_value, trial_gradient = _value_and_gradient(objective, trial)
         length = _norm(step) / max(_norm(point), 1e-300)
@@ -183,6 +182,10 @@ def gauss_newton(
         seconds=time.perf_counter() - began,
         history=history,
     )
+
+
+def _scaled(tree: Any, factor: float) -> Any:
+    return jax.tree.map(lambda leaf: factor * leaf, tree)
 
 
 def _norm(tree: Any) -> float:
