@@ -206,3 +206,26 @@ def test_least_squares_outputs_find_mixed_outputs_and_signs(activation):
     found = match(Network(layer.weights, layer.output, activation), data.teacher)
     assert found.weight_error < 1e-9
     assert found.output_error < 1e-9
+
+
+@pytest.mark.parametrize(("activation", "bias"), [("relu", False), ("tanh", True)])
+def test_gauss_newton_reaches_the_teacher_without_normal_equations(activation, bias):
+    data = datasets.make_planted(3000, 12, 8, activation=activation, output="mixed", bias=bias, random_state=0)
+    near = {"weights": data.teacher.weights + 0.02, "output": data.teacher.output}
+    if bias:
+        near["bias"] = data.teacher.bias + 0.02
+    run = solvers.gauss_newton(objectives.Squared(data.X, data.y, activation, bias=bias), near)
+    assert run.status == "converged"
+    found = Network(run.params["weights"], run.params["output"], activation, run.params.get("bias"))
+    assert match(found, data.teacher).weight_error < 1e-11
+    assert run.n_steps < 12
+
+
+def test_gauss_newton_and_levenberg_marquardt_share_the_minimum_under_noise():
+    data = datasets.make_planted(2000, 6, 4, output="mixed", noise=0.2, random_state=1)
+    weight = np.linspace(0.5, 1.5, 2000)
+    loss = objectives.Squared(data.X, data.y, sample_weight=weight, intercept=True)
+    near = {"weights": data.teacher.weights, "output": data.teacher.output, "intercept": np.zeros(())}
+    one, two = solvers.gauss_newton(loss, near), solvers.least_squares(loss, near)
+    assert one.value == pytest.approx(two.value, rel=1e-12)
+    assert one.gradient_norm < 1e-10

@@ -1,0 +1,136 @@
+"""What the recovery engine must show beyond single cells: scarce rows, growth, noise, widths, verdicts.
+
+Run as `python benchmarks/bench_engine.py half | growth | noise | width | verdicts [count] [first seed]`.
+"""
+
+import sys
+import time
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from bench_recovery import Cell, unit_gradient
+from planted import PlantedRegressor, activations, match
+from planted.certificates import standard_errors
+from planted.datasets import make_planted
+from planted.methods import METHODS
+from planted.methods._width import choose_width
+from planted.seeding import key_from
+
+RELU = activations.get("relu")
+
+
+def fit(data, k, seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return PlantedRegressor(k, random_state=seed).fit(data.X, data.y)
+
+
+def half(seeds):
+    """Share of ReLU teachers recovered as rows become scarce."""
+    for d, k in ((20, 10), (20, 20)):
+        for ratio in (1.5, 2.0, 2.5, 3.0):
+            cell, hits, seconds = Cell(d, k, ratio), 0, []
+            for seed in seeds:
+                data, began = cell.data(seed), time.perf_counter()
+                found = METHODS["auto"](data.X, data.y, k, RELU, key=key_from(1000 + seed))
+                seconds.append(time.perf_counter() - began)
+                hits += match(found.network, data.teacher).weight_error < 1e-6
+            print(f"d={d} k={k} n={ratio:g}kd: {hits}/{len(seeds)}, median {np.median(seconds):.1f} s", flush=True)
+
+
+def growth(seeds):
+    """Seconds of a recovery beside those of one gradient, from (25, 25) to (100, 100)."""
+    for size in (25, 50, 100):
+        cell, seconds, units, hits = Cell(size, size, 10), [], [], 0
+        for seed in [seeds[0], *seeds]:
+            data = cell.data(seed)
+            units.append(unit_gradient(data))
+            began = time.perf_counter()
+            found = METHODS["auto"](data.X, data.y, size, RELU, key=key_from(1000 + seed))
+            seconds.append(time.perf_counter() - began)
+            hits += match(found.network, data.teacher).weight_error < 1e-6
+        # The first seed runs twice, the first time to compile.
+        total, unit = np.median(seconds[1:]), np.median(units[1:])
+        print(f"d=k={size} n={10 * size * size}: {hits - 1}/{len(seeds)} or more recovered, "
+              f"{total:.1f} s, one gradient {1e3 * unit:.1f} ms, ratio {total / unit:.0f}", flush=True)  # fmt: skip
+
+
+def noise(seeds):
+    """Errors beside the Cramér–Rao bound, and the coverage of 95 % intervals, at (20, 10), n = 20,000, noise 0.1."""
+    squares, bounds, inside, far = [], [], [], 0
+    for seed in seeds:
+        data = make_planted(20_000, 20, 10, weights="gaussian", output="mixed", noise=0.1, random_state=seed)
+        est = fit(data, 10, seed)
+        bound = standard_errors(data.X, data.y, data.teacher)
+        found = est.standard_errors_.network
+        order = match(found, bound.network).permutation
+        ends = est.confidence_intervals(0.95)
+        for name in ("weights", "output"):
+            truth, value = getattr(bound.network, name), getattr(found, name)[order]
+            squares.append(np.sum((value - truth) ** 2))
+            bounds.append(np.sum((getattr(bound, name) * 0.1 / bound.noise) ** 2))
+            lower, upper = ends[name][:, order]
+            inside.append(((lower <= truth) & (truth <= upper)).ravel())
+        far += match(est.network_, data.teacher).weight_error > 0.1
+    ratio = np.sqrt(np.sum(squares) / np.sum(bounds))
+    covered = np.mean(np.concatenate(inside))
+    print(f"{len(seeds)} data sets: root-mean-square error {ratio:.4f} x Cramér–Rao, "
+          f"coverage {100 * covered:.2f} %, {far} far from the teacher")  # fmt: skip
+
+
+def width(seeds):
+    """How often the number of neurons is found: k from 2 to 20, d = 20, n = 8,000, half of them with noise 0.05."""
+    hits, misses, seconds = 0, [], []
+    for seed in seeds:
+        k, sigma = int(np.random.default_rng(seed).integers(2, 21)), 0.05 * (seed % 2)
+        data = make_planted(8000, 20, k, weights="gaussian", output="mixed", noise=sigma, random_state=seed)
+        began = time.perf_counter()
+        found, _ = choose_width(data.X, data.y, RELU, key_from(seed), 80)
+        seconds.append(time.perf_counter() - began)
+        hits += found == k
+        misses += [] if found == k else [(seed, k, found)]
+    print(f"{hits}/{len(seeds)} widths, median {np.median(seconds):.1f} s; (seed, width, found) of misses {misses}")
+
+
+def _other_models(rng, X):
+    """Targets that no ReLU network of the width asked for makes: deeper, wider, smooth, and a product of inputs."""
+    d = X.shape[1]
+    inner = np.maximum(X @ rng.standard_normal((d, 6)), 0.0)
+    yield "deeper", np.maximum(inner @ rng.standard_normal((6, 4)), 0.0) @ rng.standard_normal(4)
+    yield "wider", np.maximum(X @ rng.standard_normal((d, 7)), 0.0) @ rng.choice([-1.0, 1.0], 7)
+    yield "smooth", np.sin(X @ rng.standard_normal(d)) + np.cos(X @ rng.standard_normal(d))
+    yield "product", X[:, 0] * X[:, 1] + X[:, 2]
+
+
+def verdicts(seeds):
+    """Is "recovered" right when said of planted data, and never said of other data?"""
+    said = right = wrong = others = 0
+    kinds = {}
+    for seed in seeds:
+        d, k = ((5, 3), (8, 4))[seed % 2]
+        for sigma in (0.0, 0.1):
+            data = make_planted(20 * k * d, d, k, weights="gaussian", output="mixed", noise=sigma, random_state=seed)
+            est = fit(data, k, seed)
+            kinds.setdefault(f"planted, noise {sigma:g}", []).append(est.verdict_.kind)
+            if est.verdict_.kind == "recovered":
+                said += 1
+                right += match(est.network_, data.teacher).weight_error < 1e-6
+        rng = np.random.default_rng(10_000 + seed)
+        for name, y in _other_models(rng, data.X):
+            data.y[:] = y
+            verdict = fit(data, k, seed).verdict_.kind
+            kinds.setdefault(name, []).append(verdict)
+            others += 1
+            wrong += verdict == "recovered"
+    print(f'planted: "recovered" said {said} times, right {right}; other models: said {wrong} times of {others}')
+    for name, found in kinds.items():
+        print(f"{name:>20}: " + ", ".join(f"{kind} {found.count(kind)}" for kind in sorted(set(found))))
+
+
+if __name__ == "__main__":
+    studies = {study.__name__: study for study in (half, growth, noise, width, verdicts)}
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    first = int(sys.argv[3]) if len(sys.argv) > 3 else 100
+    studies[sys.argv[1]](range(first, first + count))
