@@ -203,3 +203,18 @@ def test_reproduce_lists_and_runs_quickly(capsys, tmp_path):
     assert out.count("[holds]") == 3
     assert (tmp_path / "ge2017-appendix-d.png").exists()
     assert json.loads((tmp_path / "ge2017-appendix-d.json").read_text())["claims"][0]["verdict"] == "holds"
+
+
+def test_fit_prints_verdict_and_intervals(capsys, tmp_path):
+    data = datasets.make_planted(500, 2, 1, noise=0.1, random_state=0)
+    path = datasets.write_table(tmp_path / "rows.csv", data.X, data.y)
+    asked = ("fit", str(path), "--hidden", "1", "--method", "squared", "--intervals", "0.9", "--quiet")
+    code, out, _ = run(capsys, *asked, "--json")
+    assert code == 0
+    report = json.loads(out)
+    assert report["verdict"]["kind"] == "noise-limited"
+    (lower,), (upper,) = report["intervals"]["output"]
+    assert lower < 1 < upper
+    out = run(capsys, *asked)[1]
+    assert "verdict: noise-limited" in out
+    assert "weights of neuron 0: [" in out

@@ -133,7 +133,7 @@ def _intervals(estimator: Any, level: float | None) -> dict[str, Any] | None:
     for name, ends in estimator.confidence_intervals(level).items():
         ends = np.asarray(ends)
         if ends.ndim == 3:
-            found |= {f"{name} of neuron {i + 1}": ends[:, i] for i in range(ends.shape[1])}
+            found |= {f"{name} of neuron {i}": ends[:, i] for i in range(ends.shape[1])}
         else:
             found[name] = np.atleast_2d(ends.reshape(2, -1))
     return {name: (ends[0].tolist(), ends[1].tolist()) for name, ends in found.items()}
@@ -179,7 +179,10 @@ def _report(
     typer.echo(describe_network(estimator.network_, names))
     intervals = _intervals(estimator, level)
     if intervals is not None:
-        typer.echo(f"intervals that cover the truth in {100 * level:g} % of data sets, if the noise is independent:")
+        typer.echo(
+            f"{100 * (level or 0):g} % intervals for independent noise, of the same network in canonical form "
+            "(unit rows where the activation is homogeneous, neurons sorted by their weights):"
+        )
         for name, (lower, upper) in intervals.items():
             typer.echo(f"  {name}: " + ", ".join(f"[{a:.4g}, {b:.4g}]" for a, b in zip(lower, upper, strict=True)))
     if out is not None:
