@@ -3,8 +3,8 @@
 import json
 import os
 import random
-import signal
 import subprocess
+import sys
 import time
 
 import polars as pl
@@ -102,10 +102,6 @@ def test_unreadable_leftovers_are_computed_again(tmp_path, damage):
     assert not list(again.folder.rglob(".*"))
 
 
-def test_processes_give_the_same_table(tmp_path):
-    assert only(artificial(), out=tmp_path / "two", jobs=2).table == only(artificial()).table
-
-
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"^cannot write .*: Not a directory; what was computed before is kept"):
@@ -141,53 +137,64 @@ def test_rows_are_scalars():
         tabulate([{"a": [1]}])
 
 
-def forked(work):
-    """The process id of a copy of this process that does `work` and ends: no second start-up to wait for."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        work()
-    finally:
-        os._exit(0)
+SCRIPT = """
+import os, random, signal, sys, time
+sys.path.insert(0, {tests!r})
+from test_reproduce_runner import artificial, only
 
+def run():
+    only(artificial({trials}, {pause}), out={out!r}, jobs={jobs})
 
-def finished(child):
-    return os.waitpid(child, os.WNOHANG)[0] == child
-
-
-@pytest.mark.filterwarnings("ignore:This process")
-def test_killed_ten_times_at_random_moments_and_resumed_equals_an_uninterrupted_run(tmp_path):
-    entry, moments, kills = artificial(trials=150, pause=0.002), random.Random(0), 0
-    while kills < 10:
-        child = forked(lambda: only(entry, out=tmp_path / "out"))
-        time.sleep(moments.uniform(0.01, 0.06))
-        assert not finished(child), "the run ended before ten kills: give it more trials"
+if __name__ == "__main__":
+    moments = random.Random(0)
+    for _ in range({kills}):
+        child = os.fork()  # a start-up saved: nothing has made threads yet
+        if not child:
+            run()
+            os._exit(0)
+        time.sleep(moments.uniform(0.02, 0.2))
         os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        kills += 1
-    kept = len(list((tmp_path / "out").rglob("cells/*.json")))
-    assert 10 < kept < 150
+        assert os.waitpid(child, 0)[1] == signal.SIGKILL, "it ended before it was killed: give it more trials"
+    if not {kills}:
+        run()
+"""
+
+
+def script(folder, **values):
+    path = folder / "script.py"
+    path.write_text(SCRIPT.format(tests=os.path.dirname(__file__), out=str(folder / "out"), **values))
+    return [sys.executable, path]
+
+
+def test_killed_ten_times_at_random_moments_and_resumed_equals_an_uninterrupted_run(tmp_path):
+    subprocess.run(script(tmp_path, trials=400, pause=0.004, jobs=1, kills=10), check=True)
+    assert 10 < len(list(tmp_path.rglob("cells/*.json"))) < 400
+    entry = artificial(400, 0.004)
     resumed, whole = only(entry, out=tmp_path / "out"), only(entry, out=tmp_path / "whole")
     assert (resumed.folder / "table.parquet").read_bytes() == (whole.folder / "table.parquet").read_bytes()
 
 
-@pytest.mark.filterwarnings("ignore:This process")
-def test_workers_end_with_a_killed_parent(tmp_path):
-    entry = artificial(trials=400, pause=0.05)
-    child = forked(lambda: only(entry, out=tmp_path, jobs=2))
+def test_processes_end_with_a_killed_parent_and_leave_results_to_resume_from(tmp_path):
+    parent = subprocess.Popen(script(tmp_path, trials=40, pause=0.05, jobs=2, kills=0))
     deadline = time.monotonic() + 60
-    while not list(tmp_path.rglob("cells/*.json")) and time.monotonic() < deadline:
+    while len(list(tmp_path.rglob("cells/*.json"))) < 5 and time.monotonic() < deadline:
         time.sleep(0.02)
-    workers = [int(pid) for pid in children(child)]
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent.pid)], capture_output=True, text=True, check=True)
+    parent.kill()
+    parent.wait()
+    workers = found.stdout.split()
     assert len(workers) >= 2
-    while any(os.path.exists(f"/proc/{pid}") for pid in workers) and time.monotonic() < deadline:
+    while any(map(running, workers)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(os.path.exists(f"/proc/{pid}") for pid in workers)
+    assert not any(map(running, workers))
+    assert not list(tmp_path.rglob("table.parquet"))
+    entry = artificial(40, 0.05)
+    assert only(entry, out=tmp_path / "out").table == only(artificial(40)).table
 
 
-def children(pid):
-    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
-    return found.stdout.split()
+def running(pid):
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    return True
