@@ -67,6 +67,11 @@ def test_fit_predict_and_certify_round_trip(capsys, folder, tmp_path, name):
     status, out, _ = run(capsys, "certify", model, folder / name)
     assert status == 0
     assert "global minimum" in out
+    status, out, _ = run(capsys, "certify", model, folder / name, "--json")
+    report = json.loads(out)
+    assert (status, report["kind"], report["smooth"]) == (0, "global minimum", True)
+    assert 0 <= report["residual"] < 1e-6 * report["hessian_norm"]
+    assert {row["status"] for row in report["assumptions"]} == {"holds", "fails", "unknown"}
 
 
 def test_fit_as_json_and_plot(capsys, folder, tmp_path):
@@ -90,6 +95,9 @@ def test_a_network_that_does_not_fit_is_status_1(capsys, folder, tmp_path):
     assert out.startswith("failed")
     Network(np.ones((2, 3)), np.ones(2)).save(tmp_path / "wrong")
     assert run(capsys, "certify", tmp_path / "wrong", folder / "data.csv")[0] == 1
+    teacher = Network.load(folder / "teacher")
+    Network(teacher.weights, teacher.output, intercept=0.5).save(tmp_path / "raised")
+    assert "not critical" in run(capsys, "certify", tmp_path / "raised", folder / "data.csv")[1]
 
 
 BAD = {

@@ -25,7 +25,14 @@ from planted.objectives import (
     residual_matrix,
 )
 from planted.reproduce._local_convergence import local_convergence
-from planted.reproduce._over_parameterised import jacobian_gram, logistic_crossing, random_labels, sweep
+from planted.reproduce._over_parameterised import (
+    crossing_error,
+    gradient_descent,
+    jacobian_gram,
+    logistic_crossing,
+    random_labels,
+    reached,
+)
 from planted.solvers import leave_saddles, newton_polish, perturbed_descent
 
 
@@ -284,16 +291,36 @@ def test_gram_matrix_of_the_jacobian() -> None:
     np.testing.assert_allclose(gram, first.T @ first + features @ features.T, rtol=1e-10)
 
 
-def test_sweep_turns_from_failure_to_success() -> None:
-    panel = sweep("figure 3a", problems=3, starts=3, steps=500, polish=100, values=(5, 12))
-    assert panel.fraction[0] < 0.5 < panel.fraction[1]
-    assert 5 < panel.crossing < 12
+def test_over_parameterised_networks_are_found_and_narrow_ones_are_not() -> None:
+    sizes = {"reading": "ones", "widest": 12, "problems": 3, "starts": 3, "steps": 500, "polish": 100}
+    assert reached("3a", 12, **sizes).all()
+    assert not reached("3a", 5, **sizes).all(axis=1).any()
+
+
+def test_outputs_of_a_quadratic_network_keep_their_signs_under_gradient_descent() -> None:
+    """‖w_q‖² − 2v_q² is conserved by the flow; below zero, v_q cannot pass through zero (Figure 3)."""
+    rng = np.random.default_rng(0)
+    X, teacher, v = rng.standard_normal((100, 20)), rng.standard_normal((6, 20)) / 20**0.5, rng.choice([-1.0, 1.0], 6)
+    start = {"weights": rng.standard_normal((6, 20)) / 20**0.5, "output": v}
+    kept = lambda p: np.sum(np.asarray(p["weights"]) ** 2, axis=1) - 2 * np.asarray(p["output"]) ** 2  # noqa: E731
+    with jax.enable_x64(True):
+        data = jnp.asarray(X), jnp.asarray(np.sum((X @ teacher.T) ** 2, axis=1))
+        end, losses = gradient_descent(start, *data, 5e-4, get("quadratic"), 6000, 2000, "both")
+    assert losses[-1] < 0.1 * losses[0]
+    assert np.array_equal(np.sign(end["output"]), v)
+    below = kept(start) < -0.5
+    assert below.sum() >= 3
+    np.testing.assert_allclose(kept(end)[below], kept(start)[below], atol=0.1)
 
 
 def test_logistic_crossing_recovers_a_known_curve() -> None:
     values = np.arange(1, 20.0)
     fraction = 1 / (1 + np.exp(-0.8 * (values - 7.3)))
     assert logistic_crossing(values, fraction, 1000) == pytest.approx((7.3, 0.8), rel=1e-3)
+    # Fisher information of the crossing in Σ log-likelihood: slope² Σ trials p(1 − p), over 40 problems a value.
+    counts = (np.random.default_rng(0).random((19, 40)) < fraction[:, None]).astype(int)
+    exact = (0.8**2 * 40 * np.sum(fraction * (1 - fraction))) ** -0.5
+    assert crossing_error(values, counts, 1) == pytest.approx(exact, rel=0.35)
 
 
 def test_newton_polish_reaches_critical_points_of_any_kind() -> None:

@@ -29,6 +29,8 @@ def certify(
         if not path.is_file():
             raise ValueError(f"no {what} file at {path}")
 
+    import numpy as np
+
     import planted
     from planted.certificates import assumptions
     from planted.conv_networks import ConvNetwork, load_model
@@ -39,7 +41,7 @@ def certify(
         network = network.canonical()  # the loss normalises the filter
         Z, y = read_patches(data, target, patch, network.n_patches)
         certificate = planted.certify(
-            ConvSquared(Z, y, network.activation), {"filter": network.filter, "output": network.output}
+            ConvSquared(Z, y, network.activation), {"filter": network.filter, "output": network.output}, seed=seed
         )
         table = list(certificate.assumptions)
     else:
@@ -49,23 +51,15 @@ def certify(
         params = {"weights": network.weights, "output": network.output}
         if network.bias is not None:
             params["bias"] = network.bias
-        loss = Squared(X, y, network.activation, bias=network.bias is not None)
-        certificate = planted.certify(loss, params)
+        if network.intercept:
+            params["intercept"] = np.asarray(network.intercept)
+        loss = Squared(X, y, network.activation, bias=network.bias is not None, intercept=bool(network.intercept))
+        certificate = planted.certify(loss, params, seed=seed)
         table = assumptions(X, network)
     if as_json:
-        print_json(
-            {
-                "kind": certificate.kind,
-                "reason": certificate.reason,
-                "value": certificate.value,
-                "gradient_norm": certificate.gradient_norm,
-                "min_eigenvalue": certificate.min_eigenvalue,
-                "residual": certificate.residual,
-                "assumptions": [vars(row) for row in table],
-            }
-        )
+        print_json(certificate.as_dict() | {"assumptions": [row.as_dict() for row in table]})
     else:
         typer.echo(str(certificate))
         for row in table:
             typer.echo(str(row))
-    return DONE if certificate.kind in {"global minimum", "local minimum"} else NOT_RECOVERED
+    return DONE if certificate.is_minimum else NOT_RECOVERED

@@ -12,6 +12,7 @@ the rows of B^{-T} at a minimum are ±√a*_i b*_i up to a factor near one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -93,7 +94,7 @@ def full_rank_constants(
         delta = min(SMALL * abs(fourth) * accuracy / (largest * k * d**0.5 * kappa**0.5), curvature / 2)
     if not (np.isfinite(delta) and delta >= 0):
         raise ValueError(f"delta must be a non-negative number, not {delta!r}")
-    return Constants(base.mu, base.lam, float(largest), float(smallest), float(delta))
+    return replace(base, largest_output=float(largest), smallest_output=float(smallest), delta=float(delta))
 
 
 class FullRankLandscape(RowObjective):

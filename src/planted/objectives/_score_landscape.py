@@ -26,6 +26,7 @@ themselves would not do: unless x is Gaussian they are not orthogonal to S_4.)
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -100,6 +101,8 @@ def score_constants(kappa: np.ndarray, mu: float | None, lam: float | None) -> C
         lam=4 * largest if lam is None else float(lam),
         largest_output=largest,
         smallest_output=float(kappa.min()),
+        largest_mu=SMALL * smallest / largest,
+        smallest_lam=4 * largest,
     )
 
 
@@ -254,7 +257,7 @@ class ScoreLandscape(Objective):
             delta = 2 * base.delta
         if not (np.isfinite(delta) and delta >= 0):
             raise ValueError(f"delta must be a non-negative number, not {delta!r}")
-        return Constants(chosen.mu, chosen.lam, chosen.largest_output, chosen.smallest_output, float(delta))
+        return replace(chosen, delta=float(delta))
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
