@@ -20,6 +20,7 @@ _BLOCK = 4096
 _METRIC_ROWS = 50
 _MEMORY = 12
 _LONGEST = 0.1
+_FAR = 3.0
 _SHORTEST = 1e-4
 _ROUNDING = 1e-6
 
@@ -92,19 +93,39 @@ def _losses(X: jax.Array, y: jax.Array, weights: jax.Array, activation: Activati
     return values / (2 * n), gradients.reshape(L, k, d) / (n * k)
 
 
-def _metric(X: jax.Array, y: jax.Array, weights: jax.Array, activation: Activation) -> jax.Array:
-    """Gauss–Newton matrix (kd, kd) at one point (k, d); holds (rows in a block, kd)."""
+def _metric(X: jax.Array, y: jax.Array, weights: jax.Array, activation: Activation, noise: bool = False) -> jax.Array:
+    """Gauss–Newton matrix mean c ∇p∇pᵀ (kd, kd) at one point (k, d), c = 1 or, with `noise`, the label's variance.
+
+    Holds (rows in a block, kd).
+    """
     k, d = weights.shape
 
     def add(total: jax.Array, block: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
         x, _ = block
         z = x @ weights.T
-        slopes = jax.jvp(activation.function, (z,), (jnp.ones_like(z),))[1]
-        J = (slopes[:, :, None] * x[:, None, :]).reshape(-1, k * d)
+        values, slopes = jax.jvp(activation.function, (z,), (jnp.ones_like(z),))
+        p = jnp.mean(values, axis=1, keepdims=True)
+        scaled = slopes * jnp.sqrt(p * (1 - p)) if noise else slopes
+        J = (scaled[:, :, None] * x[:, None, :]).reshape(-1, k * d)
         return total + J.T @ J, None
 
     total = jax.lax.scan(add, jnp.zeros((k * d, k * d), X.dtype), _blocks(X, y))[0]
     return total / (X.shape[0] * k**2)
+
+
+@partial(jax.jit, static_argnames="activation")
+def asymptotic_error(X: jax.Array, y: jax.Array, teacher: jax.Array, *, activation: Activation) -> jax.Array:
+    """√(n E‖Ŵ − W*‖²) as n grows: √tr(H⁻¹SH⁻¹), where at the teacher H = E∇p∇pᵀ and S = E p(1 − p)∇p∇pᵀ.
+
+    >>> from planted import activations
+    >>> sigmoid = activations.get("sigmoid")
+    >>> teacher = 2 * jnp.eye(1, 3)
+    >>> X, y = planted_labels(jax.random.key(0), 4000, teacher, sigmoid)
+    >>> bool(3.0 < asymptotic_error(X, y, teacher, activation=sigmoid) < 30.0)
+    True
+    """
+    bread = jnp.linalg.inv(_metric(X, y, teacher, activation))
+    return jnp.sqrt(jnp.trace(bread @ _metric(X, y, teacher, activation, noise=True) @ bread))
 
 
 class _State(NamedTuple):
@@ -120,18 +141,24 @@ class _State(NamedTuple):
     length: jax.Array
 
 
-def _direction(state: _State, factor: Any) -> jax.Array:
+def _direction(state: _State, inverse: jax.Array) -> jax.Array:
     """Two-loop recursion for −H⁻¹g with the metric for H₀; pairs not yet filled are zero and do nothing."""
     curvature = jnp.sum(state.steps * state.changes, axis=1)
     weight = jnp.where(curvature > 0, 1 / jnp.where(curvature > 0, curvature, 1.0), 0.0)
-    q, kept = state.gradient, []
-    for i in range(_MEMORY):
-        kept.append(weight[i] * (state.steps[i] @ q))
-        q = q - kept[i] * state.changes[i]
-    r = jax.scipy.linalg.cho_solve(factor, q)
-    for i in reversed(range(_MEMORY)):
-        r = r + state.steps[i] * (kept[i] - weight[i] * (state.changes[i] @ r))
-    return -r
+    pairs = (state.steps, state.changes, weight)
+
+    def back(q: jax.Array, pair: Any) -> tuple[jax.Array, jax.Array]:
+        step, change, weight = pair
+        kept = weight * (step @ q)
+        return q - kept * change, kept
+
+    def forth(r: jax.Array, pair: Any) -> tuple[jax.Array, None]:
+        step, change, weight, kept = pair
+        return r + step * (kept - weight * (change @ r)), None
+
+    q, kept = jax.lax.scan(back, state.gradient, pairs)
+    r = inverse @ q
+    return -jax.lax.scan(forth, r, (*pairs, kept), reverse=True)[0]
 
 
 def _first_share(direction: jax.Array, longest: jax.Array) -> jax.Array:
@@ -139,7 +166,7 @@ def _first_share(direction: jax.Array, longest: jax.Array) -> jax.Array:
     return jnp.minimum(1.0, longest / jnp.linalg.norm(direction))
 
 
-def _advance(state: _State, value: jax.Array, gradient: jax.Array, factor: Any, longest: jax.Array) -> _State:
+def _advance(state: _State, value: jax.Array, gradient: jax.Array, inverse: jax.Array, longest: jax.Array) -> _State:
     """Take the step that was tried or halve it."""
     step = state.share * state.direction
     before, after = state.gradient @ state.direction, gradient @ state.direction
@@ -160,7 +187,7 @@ def _advance(state: _State, value: jax.Array, gradient: jax.Array, factor: Any, 
         steps=push(state.steps, step),
         changes=push(state.changes, change),
     )
-    direction = _direction(new, factor)
+    direction = _direction(new, inverse)
     return new._replace(
         direction=jnp.where(take, direction, state.direction),
         share=jnp.where(take, _first_share(direction, longest), state.share / 2),
@@ -178,7 +205,7 @@ def minimisers(
     max_evaluations: int = 200,
     tolerance: float = 5e-4,
 ) -> Ends:
-    """Descend from `starts` (L, k, d), all at once, until every next step is shorter than `tolerance`.
+    """Descend from `starts` (L, k, d), all at once, until every next step is shorter than `tolerance` or far off.
 
     >>> from planted import activations
     >>> sigmoid = activations.get("sigmoid")
@@ -189,19 +216,23 @@ def minimisers(
     (True, True)
     """
     L, k, d = starts.shape
+    points = starts.reshape(L, k * d)
     # The metric only steers: some rows of it do.
     few = min(X.shape[0], _METRIC_ROWS * k * d)
     metric = _metric(X[:few], y[:few], jnp.mean(starts, axis=0), activation)
-    factor = jax.scipy.linalg.cho_factor(metric + 1e-4 * jnp.trace(metric) / (k * d) * jnp.eye(k * d))
+    inverse = jnp.linalg.inv(metric + 1e-4 * jnp.trace(metric) / (k * d) * jnp.eye(k * d, dtype=X.dtype))
 
     def losses(points: jax.Array) -> tuple[jax.Array, jax.Array]:
         values, gradients = _losses(X, y, points.reshape(L, k, d), activation)
         return values, gradients.reshape(L, k * d)
 
-    longest = _LONGEST * jnp.linalg.norm(jnp.mean(starts, axis=0))
+    centre = jnp.mean(points, axis=0)
+    longest = _LONGEST * jnp.linalg.norm(centre)
 
     def moving(state: _State) -> jax.Array:
-        return (state.length > tolerance) & (state.share > _SHORTEST)
+        # With too few rows a neuron's best length is infinite: beyond _FAR ‖centre‖ nothing is left to reach.
+        near_enough = jnp.linalg.norm(state.point - centre, axis=1) < _FAR * jnp.linalg.norm(centre)
+        return (state.length > tolerance) & (state.share > _SHORTEST) & near_enough
 
     def go_on(carry: tuple[_State, jax.Array]) -> jax.Array:
         return (carry[1] < max_evaluations) & jnp.any(moving(carry[0]))
@@ -209,16 +240,15 @@ def minimisers(
     def step(carry: tuple[_State, jax.Array]) -> tuple[_State, jax.Array]:
         state, count = carry
         values, gradients = losses(state.point + state.share[:, None] * state.direction)
-        new = jax.vmap(_advance, in_axes=(0, 0, 0, None, None))(state, values, gradients, factor, longest)
+        new = jax.vmap(_advance, in_axes=(0, 0, 0, None, None))(state, values, gradients, inverse, longest)
         still = moving(state)
         keep = jax.tree.map(lambda a, b: jnp.where(still.reshape(-1, *[1] * (a.ndim - 1)), a, b), new, state)
         return keep, count + 1
 
-    points = starts.reshape(L, k * d)
     values, gradients = losses(points)
     empty = jnp.zeros((L, _MEMORY, k * d), X.dtype)
     state = _State(points, values, gradients, empty, empty, points, jnp.ones(L, X.dtype), values)
-    direction = jax.vmap(_direction, in_axes=(0, None))(state, factor)
+    direction = jax.vmap(_direction, in_axes=(0, None))(state, inverse)
     share = jax.vmap(_first_share, in_axes=(0, None))(direction, longest)
     state = state._replace(direction=direction, share=share, length=jnp.linalg.norm(direction, axis=1))
     state, count = jax.lax.while_loop(go_on, step, (state, jnp.ones((), jnp.int32)))
