@@ -28,7 +28,7 @@ check: $(STAMP)  ## lint, formatting, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mkdocs build --strict --quiet --site-dir .site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir .site
 
 format: $(STAMP) ## put the code into the house format
 	$(BIN)/ruff check --fix .
@@ -45,7 +45,7 @@ gallery: $(STAMP) ## run every figure of the papers (up to two hours) into resul
 	$(BIN)/planted reproduce --all --full --jobs 2 --out results --gallery --markdown docs
 
 docs: $(STAMP)   ## build the documentation site into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(STAMP)  ## run the benchmarks (minutes)
 	$(BIN)/python -m pytest benchmarks/bench_*.py -s -o addopts=-q
