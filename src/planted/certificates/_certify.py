@@ -13,7 +13,7 @@ from planted.certificates._degenerate import examine
 from planted.certificates._global import global_verdict
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._symmetries import Symmetry, flat_symmetries, span
-from planted.objectives import Objective, Params, PopulationConv, Squared
+from planted.objectives import Objective, Params, PopulationConv, QuadraticForm, Squared
 from planted.objectives._curvature import DENSE_SIZE, Curvature, Hessian, hessian_of, smallest_eigenpair
 from planted.objectives._flat import Flat, flatten, units_of
 
@@ -250,6 +250,8 @@ def certify(
         return verdict("global minimum", theory.reason)
     if point.slope > threshold:
         return _not_critical(point, kinks, verdict)
+    if isinstance(objective, QuadraticForm):
+        return verdict("global minimum", "the gradient vanishes and the loss is convex")
     if theory is not None:
         way = point.scaled.vector(theory.direction)
         drop, way = _fall(point, way / np.linalg.norm(way), curvature.norm)

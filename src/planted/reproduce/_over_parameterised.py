@@ -242,14 +242,15 @@ def reached(
 
 @dataclass(frozen=True)
 class RandomLabels:
-    """One curve of Figure 4: RMSE = √L against iterations on random labels.
+    """Curves of Figure 4: RMSE = √L against iterations on random labels, from several starts.
 
     Attributes
     ----------
     activation, layers : str
-        `layers` is "both", or "first" with all outputs one as the text says.
+        `layers` is "both", from outputs ±1 in turn, or "first" with all outputs one as the text says.
     k, d, n : int
-    iterations, rmse : arrays (m,)
+    iterations : array (m,)
+    rmse : array (m, starts)
     floor : float
         Least RMSE possible when the prediction cannot be negative and `layers` is "first", else 0.
     """
@@ -263,22 +264,15 @@ class RandomLabels:
     rmse: np.ndarray
     floor: float
 
-    def __str__(self) -> str:
-        size = f"k = {self.k} (kd = {self.k * self.d / self.n:.2f} n)"
-        return (
-            f"figure 4, {self.activation}, layers learned: {self.layers}, {size}: "
-            f"RMSE {self.rmse[-1]:.2e} after {self.iterations[-1]} steps, floor {self.floor:.2e}"
-        )
-
 
 @float64
 def random_labels(
-    activation: str, k: int, *, layers: str = "both", steps: int = 50_000, random_state: Any = 0
+    activation: str, k: int, *, layers: str = "both", steps: int = 50_000, starts: int = 1, random_state: Any = 0
 ) -> RandomLabels:
     """Gradient descent on labels y ~ N(0, 1) that have nothing to do with x ~ N(0, I); n = 100.
 
     >>> curve = random_labels("softplus", 5, steps=400)
-    >>> bool(curve.rmse[-1] < curve.rmse[0])
+    >>> bool(curve.rmse[-1, 0] < curve.rmse[0, 0])
     True
     """
     act, d, rate = (
@@ -289,13 +283,16 @@ def random_labels(
     if layers == "first":
         # With all outputs positive the start predicts far too much, and a long first step would silence every neuron.
         rate = rate / 10
-    x_key, y_key, w_key, v_key = jax.random.split(key_from(random_state), 4)
+    x_key, y_key, w_key = jax.random.split(key_from(random_state), 3)
     x = jax.random.normal(x_key, (_ROWS, d), jnp.float64)
     y = jax.random.normal(y_key, (_ROWS,), jnp.float64)
-    output = jax.random.rademacher(v_key, (k,), jnp.float64) if layers == "both" else jnp.ones(k)
-    params = {"weights": jax.random.normal(w_key, (k, d), jnp.float64) / d**0.5, "output": output}
+    # Signs in turn: those of a quadratic network stay, so that too few of one sign would decide the end.
+    output = jnp.where(jnp.arange(k) % 2 == 0, 1.0, -1.0) if layers == "both" else jnp.ones(k)
+    weights = jax.random.normal(w_key, (starts, k, d), jnp.float64) / d**0.5
+    params = {"weights": weights, "output": jnp.tile(output, (starts, 1))}
     every = max(steps // 200, 1)
-    losses = np.asarray(gradient_descent(params, x, y, rate, act, steps, every, layers)[1])
+    run = jax.vmap(lambda start: gradient_descent(start, x, y, rate, act, steps, every, layers)[1])
+    losses = np.asarray(run(params)).T
     negative = np.minimum(np.asarray(y), 0.0)
     floor = float(np.sqrt(np.mean(negative**2) / 2)) if layers == "first" else 0.0
     return RandomLabels(activation, layers, k, d, _ROWS, every * np.arange(1, len(losses) + 1), np.sqrt(losses), floor)

@@ -128,32 +128,43 @@ def _labels_cells(config: Config) -> list[Cell]:
 
 def _labels_cell(config: Config, cell: Cell, seed: int) -> Rows:
     curve = random_labels(
-        cell["activation"], cell["k"], layers=cell["layers"], steps=config["steps"], random_state=seed
-    )
+        cell["activation"], cell["k"], layers=cell["layers"], steps=config["steps"], starts=config["starts"],
+        random_state=seed,
+    )  # fmt: skip
     fixed = cell | {"d": curve.d, "n": curve.n, "floor": curve.floor}
-    return [fixed | {"iteration": int(i), "rmse": float(r)} for i, r in zip(curve.iterations, curve.rmse, strict=True)]
+    return [
+        fixed | {"start": start, "iteration": int(i), "rmse": float(r)}
+        for start, path in enumerate(curve.rmse.T)
+        for i, r in zip(curve.iterations, path, strict=True)
+    ]
 
 
-def _final(rows: Rows, activation: str, layers: str) -> Rows:
-    """The last row of every width."""
-    last = {row["k"]: row for row in rows if (row["activation"], row["layers"]) == (activation, layers)}
-    return list(last.values())
+def _final(rows: Rows, activation: str, layers: str) -> dict[int, Rows]:
+    """The last row of every start, by width."""
+    mine = [row for row in rows if (row["activation"], row["layers"]) == (activation, layers)]
+    last = {(row["k"], row["start"]): row for row in mine}
+    return {k: [row for (width, _), row in last.items() if width == k] for k in sorted({k for k, _ in last})}
 
 
 def _labels_claims(config: Config, rows: Rows) -> list[Claim]:
     claims = []
     for activation in config["widths"]["both"]:
-        learned, fixed = _final(rows, activation, "both"), _final(rows, activation, "first")
-        wide = [row for row in learned if row["k"] * row["d"] > 1.5 * row["n"]]
-        narrow = [row for row in learned if row["k"] * row["d"] <= row["n"]]
-        worst, best = max(row["rmse"] for row in wide), min(row["rmse"] for row in narrow)
+        ends = {k: [row["rmse"] for row in some] for k, some in _final(rows, activation, "both").items()}
+        sizes = {row["k"]: row["k"] * row["d"] / row["n"] for row in rows if row["activation"] == activation}
+        worst = max(float(np.median(some)) for k, some in ends.items() if sizes[k] > 1.5)
+        best = min(float(np.median(some)) for k, some in ends.items() if sizes[k] <= 1)
+        zero = config["zero"]
+        counts = ", ".join(
+            f"{sum(r < zero for r in some)} of {len(some)} at {sizes[k]:.1f} n" for k, some in ends.items()
+        )
         claims.append(
             claim(
                 f"{activation}, both layers: RMSE goes to zero for kd > 1.5 n and not for kd ≤ n", "0",
-                f"at most {worst:.1e}, at least {best:.1e}", worst < config["zero"] < best,
-                f"after {config['steps']} steps, zero being below {config['zero']:g}",
+                f"medians at most {worst:.1e}, at least {best:.1e}", worst < zero < best,
+                f"below {zero:g} after {config['steps']} steps: {counts}",
             )
         )  # fmt: skip
+        fixed = [row for some in _final(rows, activation, "first").values() for row in some]
         floor, least = fixed[0]["floor"], min(row["rmse"] for row in fixed)
         claims.append(
             Claim(
@@ -168,18 +179,16 @@ def _labels_claims(config: Config, rows: Rows) -> list[Claim]:
 def _draw_labels(config: Config, rows: Rows, figure: Any) -> None:
     for axis, activation in zip(figure.subplots(1, 2), config["widths"]["both"], strict=True):
         for layers, style in (("both", "-"), ("first", ":")):
-            for index, last in enumerate(_final(rows, activation, layers)):
-                mine = [
-                    row for row in rows
-                    if (row["activation"], row["layers"], row["k"]) == (activation, layers, last["k"])
-                ]  # fmt: skip
-                label = f"k = {last['k']}, kd = {last['k'] * last['d'] / last['n']:.1f} n"
-                axis.loglog(
-                    [row["iteration"] for row in mine], [row["rmse"] for row in mine], style, color=f"C{index}",
-                    label=label if layers == "both" else f"{label}, v = 1 fixed",
-                )  # fmt: skip
-        axis.set(xlabel="iteration", ylabel="RMSE = √L", title=f"{activation}, random labels", ylim=(1e-8, 10))
-        axis.legend(fontsize=6)
+            for k, ends in _final(rows, activation, layers).items():
+                mine = [r for r in rows if (r["activation"], r["layers"], r["k"]) == (activation, layers, k)]
+                paths = np.array([row["rmse"] for row in mine]).reshape(len(ends), -1)
+                label = f"kd = {k * ends[0]['d'] / ends[0]['n']:.1f} n" + ("" if layers == "both" else ", v = 1 fixed")
+                steps, colour = [row["iteration"] for row in mine[: paths.shape[1]]], f"C{len(axis.lines)}"
+                axis.loglog(steps, np.median(paths, axis=0), style, color=colour, label=f"k = {k}, {label}")
+                axis.fill_between(steps, paths.min(axis=0), paths.max(axis=0), color=colour, alpha=0.15, linewidth=0)
+        title = f"{activation}, random labels, {config['starts']} starts"
+        axis.set(xlabel="iteration", ylabel="RMSE = √L, median and range", title=title, ylim=(1e-8, 10))
+        axis.legend(fontsize=6, loc="lower left")
 
 
 # Theorem 2.5.
@@ -219,20 +228,20 @@ def _local_claims(config: Config, rows: Rows) -> list[Claim]:
 
 
 def _draw_local(config: Config, rows: Rows, figure: Any) -> None:
+    """Time in units of the predicted rate, so that every curve should end with the slope of the dotted line."""
     axes = figure.subplots(1, len(config["activations"]), squeeze=False)[0]
     for axis, activation in zip(axes, config["activations"], strict=True):
-        for index, run in enumerate(r for r in _runs(rows) if r["activation"] == activation):
+        for run in (r for r in _runs(rows) if r["activation"] == activation):
             mine = [row for row in rows if (row["activation"], row["n"]) == (activation, run["n"])]
             steps, losses = (np.array([row[name] for row in mine]) for name in ("iteration", "loss"))
-            label = f"n = {run['n']} = {run['n'] / (run['k'] * run['d']):.2g} kd"
-            axis.semilogy(steps, losses, color=f"C{index}", label=label)
-            live = np.flatnonzero(losses > 1e-26)
-            if len(live):
-                anchor = live[len(live) // 2]
-                slope = losses[anchor] * run["predicted"] ** (steps - steps[anchor])
-                axis.semilogy(steps, slope, ":", color=f"C{index}", linewidth=1)
-        axis.set(xlabel="iteration", ylabel="loss", title=f"{activation} (dotted: rate of the Jacobian)")
-        axis.set_ylim(1e-27, None)
+            live = losses > 1e-28
+            times = -steps[live] * np.log(run["predicted"])
+            axis.semilogy(
+                times, losses[live] / losses[0], label=f"n = {run['n']} = {run['n'] / (run['k'] * run['d']):.2g} kd"
+            )
+        line = np.linspace(0, 40, 2)
+        axis.semilogy(line, np.exp(-line), ":", color="black", label="rate of the Jacobian")
+        axis.set(xlabel="iterations × 2ασ²/n", ylabel="loss / first", title=activation)
         axis.legend(fontsize=7)
 
 
@@ -266,12 +275,12 @@ ENTRIES = (
     Entry(
         "soltanolkotabi2017/fig4", "random labels",
         quick={
-            "steps": 10_000, "zero": 0.1,
+            "steps": 10_000, "starts": 3, "zero": 0.1,
             "widths": {"both": {"softplus": [10, 20], "quadratic": [5, 10]},
                        "first": {"softplus": [20], "quadratic": [10]}},
         },
         full={
-            "steps": 200_000, "zero": 1e-2,
+            "steps": 200_000, "starts": 5, "zero": 1e-2,
             "widths": {"both": {"softplus": [5, 10, 13, 15, 16, 20], "quadratic": [3, 5, 7, 8, 10]},
                        "first": {"softplus": [10, 20], "quadratic": [5, 10]}},
         },
