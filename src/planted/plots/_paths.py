@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from os import PathLike
 from typing import Any
@@ -90,7 +91,7 @@ def animate_permutation(path: Trajectory, file: str | PathLike[str], seconds: fl
         return (image,)
 
     film = FuncAnimation(figure, draw, frames=shown, cache_frame_data=False)
-    film.save(file, writer=PillowWriter(fps=max(1, round(len(shown) / seconds))))
+    film.save(os.fspath(file), writer=PillowWriter(fps=max(1, round(len(shown) / seconds))))
 
 
 def _changing(frames: np.ndarray, least: float = 0.04) -> list[int]:
@@ -135,7 +136,7 @@ def plot_sphere(path: Trajectory, axis: Any) -> None:
 
 
 def _globe(axis: Any) -> None:
-    u, v = np.mgrid[0 : 2 * np.pi : 25j, 0 : np.pi : 13j]  # type: ignore[misc]
+    u, v = np.mgrid[0 : 2 * np.pi : 25j, 0 : np.pi : 13j]
     axis.plot_wireframe(np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v), color="grey", linewidth=0.3, alpha=0.5)
     axis.view_init(elev=25, azim=35)
     axis.set_box_aspect((1, 1, 1), zoom=1.5)

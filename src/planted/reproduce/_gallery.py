@@ -43,7 +43,7 @@ def picture(study: Study, theme: str = "light", kind: str = "svg", dpi: int = 10
     """
     ink = _INK[theme]
     colours = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-    style: dict[str, Any] = dict.fromkeys(colours, ink) | {
+    style: Any = dict.fromkeys(colours, ink) | {
         "axes.facecolor": "none", "figure.facecolor": "none", "savefig.facecolor": "none", "legend.facecolor": "none",
         "svg.hashsalt": study.name, "axes.spines.top": False, "axes.spines.right": False, "font.size": 9,
     }  # fmt: skip
@@ -51,7 +51,7 @@ def picture(study: Study, theme: str = "light", kind: str = "svg", dpi: int = 10
     with rc_context(style):
         figure = Figure(figsize=_SIZE, layout="constrained")
         study.draw(figure)
-        figure.savefig(buffer, format=kind, dpi=dpi, **({"metadata": {"Date": None}} if kind == "svg" else {}))
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata={"Date": None} if kind == "svg" else None)
     return buffer.getvalue()
 
 
