@@ -182,7 +182,8 @@ def write_markdown(studies: Sequence[Study], folder: Path, quick: bool) -> Path:
     """
     size = "--quick" if quick else "--full"
     verdicts = [claim.verdict for study in studies for claim in study.claims]
-    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("holds", "explained", "fails") if v in verdicts)
+    plural = {"holds": "hold", "explained": "are explained", "fails": "fail"}
+    counts = ", ".join(f"{verdicts.count(verdict)} {word}" for verdict, word in plural.items() if verdict in verdicts)
     lines = [
         "# Gallery",
         "",
