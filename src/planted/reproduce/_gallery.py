@@ -99,7 +99,7 @@ def write_html(studies: Sequence[Study], path: Path, quick: bool) -> Path:
             for paper, text in errata().items()
             if paper in papers
         ),
-        versions=_text(", ".join(f"{name} {number}" for name, number in versions().items())),
+        versions=_text(_listed(versions())),
         all_command=_text(f"planted reproduce --all {'--quick' if quick else '--full'} --out results --gallery"),
     )
     write_atomically(path, page.encode())
@@ -146,6 +146,10 @@ def _paper(study: Study) -> str:
     return study.name.split("/")[0]
 
 
+def _listed(numbers: dict[str, str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in numbers.items())
+
+
 def _anchor(study: Study) -> str:
     return study.name.replace("/", "-")
 
@@ -166,7 +170,8 @@ def _card(study: Study, quick: bool) -> str:
         f"<figure>{images}</figure><ul>{claims}</ul>"
         f"<details><summary>seed {study.seed}, {duration(study.seconds)} of computing, {len(study.table)} rows"
         f"</summary><pre>{_text(command(study, quick))}</pre>"
-        f"<pre>{_text(json.dumps(study.config, ensure_ascii=False))}</pre></details></article>"
+        f"<pre>{_text(json.dumps(study.config, ensure_ascii=False))}</pre>"
+        f"<pre>{_text(_listed(study.versions))}</pre></details></article>"
     )
 
 

@@ -158,6 +158,7 @@ def _study(plan: _Plan, seed: int) -> Study:
     claims = plan.entry.claims(plan.config, rows)
     seconds = sum(result.seconds for result in results)
     entry, store = plan.entry, plan.store
+    computed_with = _together([result.versions for result in results])
     if store is not None:
         store.finish(
             table,
@@ -169,12 +170,12 @@ def _study(plan: _Plan, seed: int) -> Study:
                 "claims": [asdict(claim) for claim in claims],
                 "seconds": round(seconds, 3),
                 "cells": [{"cell": c, "seconds": r.seconds} for c, r in zip(plan.cells, results, strict=True)],
-                "versions": _together([result.versions for result in results]),
+                "versions": computed_with,
             },
         )
     draw = partial(entry.draw, plan.config, rows)
     folder = None if store is None else store.folder
-    return Study(entry.name, entry.title, plan.config, rows, claims, draw, seconds, seed, folder)
+    return Study(entry.name, entry.title, plan.config, rows, claims, draw, seconds, seed, folder, computed_with)
 
 
 def _together(found: list[dict[str, str]]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from planted.reproduce._store import Rows, digest, jsonable
@@ -46,7 +47,8 @@ def claim(statement: str, paper: str, ours: str, holds: bool, note: str = "") ->
 class Study:
     """The outcome of one entry: a tidy table (one dict a row), claims, and how to draw it.
 
-    `seconds` is the time its cells took to compute, whenever that was; `folder` is where they are kept, if anywhere.
+    `seconds` is the time its cells took to compute, whenever that was, and `versions` are those they were computed
+    with; `folder` is where they are kept, if anywhere.
     """
 
     name: str
@@ -57,7 +59,8 @@ class Study:
     draw: Callable[[Any], None]
     seconds: float
     seed: int = 0
-    folder: os.PathLike[str] | None = None
+    folder: Path | None = None
+    versions: dict[str, str] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
