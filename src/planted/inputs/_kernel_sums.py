@@ -4,9 +4,9 @@ For queries q and points X_i the weights are w_i = exp(−‖X_i − q‖²/2h²
 
     Σ_i w_i (1, X_i, upper triangle of X_iX_iᵀ)   and   Σ_i w_i².
 
-log w_i + ‖q‖²/2h² is the product of (q/h², 1) with (X_i, −‖X_i‖²/2h²), and the sums are the product of the weights with the
-features (1, X, XXᵀ), which are precomputed for a chunk of points. Tiles of queries are shared among threads, one a core:
-NumPy lets go of the interpreter in products and exponentials alike.
+log w_i + ‖q‖²/2h² is the product of (q/h², 1) with (X_i, −‖X_i‖²/2h²), and the sums are the product of the weights
+with the features (1, X, XXᵀ), which are precomputed for a chunk of points. Tiles of queries are shared among threads,
+one a core: NumPy lets go of the interpreter in products and exponentials alike.
 """
 
 from __future__ import annotations
