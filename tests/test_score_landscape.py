@@ -250,7 +250,7 @@ def test_the_mixture_of_the_paper_gives_relu_neurons_along_the_axes_no_fourth_mo
 
 def test_mixed_signs_are_noticed():
     density = GaussianMixture.symmetric(3)
-    data = datasets.make_planted(100_000, 3, 3, inputs=density, random_state=1)
+    data = datasets.make_planted(40_000, 3, 3, inputs=density, random_state=1)
     mu = data.teacher.weights @ np.ones(3)
     assert mu.max() ** 2 > 1.3 or mu.min() ** 2 > 1.3
     L = ScoreLandscape(data.X, data.y, density)
@@ -265,7 +265,7 @@ def test_mixed_signs_with_weights_of_full_rank():
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     mu = rows @ density.means[0]
     assert (mu**2 - 1 > 0.5).tolist() == [True, False, False]
-    data = datasets.make_planted(200_000, 3, 3, weights=rows, output=[1.0, 1.5, 0.8], inputs=density, random_state=0)
+    data = datasets.make_planted(100_000, 3, 3, weights=rows, output=[1.0, 1.5, 0.8], inputs=density, random_state=0)
     L = ScoreLandscape(data.X, data.y, density, form="full-rank")
     assert L.form == "full-rank, mixed-sign"
     start = unit_rows(0, 3, 3) @ whitening(np.asarray(L.T), 3).T

@@ -379,7 +379,7 @@ ENTRIES = (
         "gao2018/fig4",
         "the loss L with estimated scores against G",
         quick={"n": 8192, "steps": 2000, "bandwidths": (1.0, 2.0), "trials": 2},
-        full={"n": 8192, "steps": 3000, "bandwidths": (0.5, 0.7, 1.0, 1.4, 2.0), "trials": 10},
+        full={"n": 8192, "steps": 3000, "bandwidths": (0.5, 0.7, 1.0, 1.4, 2.0), "trials": 5},
         cells=_cells_4,
         run_cell=_run_4,
         claims=_claims_4,
