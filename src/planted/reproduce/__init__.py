@@ -4,7 +4,8 @@ from planted.names import unknown
 from planted.reproduce import (
     _du2017,
     _fu2018,
-    _gao2018_figures,
+    _gao2018,
+    _gao2018_landscape,
     _ge2017,
     _ge2017_outputs,
     _soltanolkotabi2017,
@@ -17,7 +18,8 @@ from planted.reproduce._study import Claim, Entry, Study, WholeEntry, claim
 _MODULES = (
     _ge2017,
     _ge2017_outputs,
-    _gao2018_figures,
+    _gao2018,
+    _gao2018_landscape,
     _du2017,
     _fu2018,
     _soltanolkotabi2017_activations,
