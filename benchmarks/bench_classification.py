@@ -1,9 +1,11 @@
 """What the recovery of labelled neurons must show: basins and errors from data alone, the regression twin, coverage.
 
-Run as `python benchmarks/bench_classification.py [--full]`, or with pytest-benchmark.
+Run as `python benchmarks/bench_classification.py [--full] [--only PART]`, or with pytest-benchmark. The part "tensors"
+needs TensorLy (`pip install planted[bench]`).
 """
 
 import argparse
+import itertools
 import time
 from functools import partial
 from typing import NamedTuple
@@ -16,11 +18,13 @@ from planted import Network, activations, datasets, match
 from planted.certificates import cramer_rao
 from planted.certificates._uncertainty import _gram
 from planted.methods import classification, tensor
-from planted.objectives import Likelihood, Squared
+from planted.moments import without_lower_parts
+from planted.objectives import Likelihood, Squared, label_loss
 from planted.precision import float64
 from planted.rows import ArrayRows
 from planted.solvers import lbfgs
-from planted.starts import neuron_moment
+from planted.starts import decompose, neuron_moment
+from planted.starts._tensor_moments import projected_tensor
 
 SIGMOID = activations.get("sigmoid")
 
@@ -110,10 +114,79 @@ def report_growth(runs, lengths=(4.0, 3.0, 2.0, 1.5), sizes=tuple(12_500 * 2**i 
                 break
 
 
+@float64
+def variance_ratio(length, n=400_000, k=3, d=20):
+    """How much larger the quadratic loss's asymptotic variance is: tr H⁻¹SH⁻¹ over tr I⁻¹, at the teacher."""
+    data = labels(n, k, d, length, 100)
+    weights = data.teacher.weights
+    # With the probabilities for targets the Hessian at the teacher is E∇p∇pᵀ, free of the labels' noise.
+    bread = np.linalg.inv(label_loss(data.X, data.teacher.predict(data.X), k).hessian(weights))
+    middle = np.asarray(_gram(label_loss(data.X, data.y, k), jnp.asarray(weights), False))
+    sandwich = np.trace(bread @ middle @ bread) / n
+    return sandwich / np.sum(cramer_rao(data.X, weights).standard_errors ** 2)
+
+
+def report_efficiency(lengths=(1.5, 2.0, 3.0, 4.0, 6.0)):
+    for length in lengths:
+        print(f"length {length:g}: quadratic loss has {variance_ratio(length):.2f} times the likelihood's variance")
+
+
+def decomposition_errors(R3, U, seed):
+    """Largest angle (degrees) from the columns of U and seconds of each decomposition of one tensor (k, k, k)."""
+    from tensorly.decomposition import parafac, symmetric_parafac_power_iteration
+
+    k = len(R3)
+    R3 = np.mean([R3.transpose(order) for order in itertools.permutations(range(3))], axis=0)
+    methods = {
+        "simultaneous diagonalisation": lambda: decompose(R3[None], np.random.default_rng(seed)).factors,
+        "TensorLy power iteration": lambda: symmetric_parafac_power_iteration(R3, k, n_repeat=30, n_iteration=50)[1],
+        "TensorLy parafac (ALS)": lambda: parafac(R3, k, n_iter_max=500, init="random", random_state=seed).factors[0],
+    }
+    out = {}
+    for name, run in methods.items():
+        began = time.perf_counter()
+        factors = np.asarray(run())
+        seconds = time.perf_counter() - began
+        cosines = np.abs((factors / np.linalg.norm(factors, axis=0)).T @ U).max(axis=0)
+        out[name] = float(np.degrees(np.arccos(np.minimum(cosines, 1))).max()), seconds
+    return out
+
+
+def moment_tensor(n, k, d, seed):
+    """R₃ of tanh neurons with condition number 2 from n rows, in the teacher's span, and what it should give."""
+    rows = teacher_rows(k, d, 2.0, seed)
+    data = datasets.make_planted(n, d, k, activation="tanh", weights=rows, random_state=seed)
+    V = np.linalg.qr(rows.T)[0]
+    found = float64(
+        lambda: np.asarray(
+            projected_tensor(
+                without_lower_parts(ArrayRows(jnp.asarray(data.X), jnp.asarray(data.y)))[0],
+                3,
+                jnp.asarray(V),
+                jnp.ones((1, k)),
+            )
+        )
+    )()
+    return found[0], V.T @ (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T
+
+
+def report_tensors(runs, n=50_000, d=20):
+    for k in (3, 5, 8):
+        found = [decomposition_errors(*moment_tensor(n, k, d, seed), seed) for seed in range(100, 100 + runs)]
+        base = np.median([run["simultaneous diagonalisation"][1] for run in found])
+        for name in found[0]:
+            angles, seconds = zip(*(run[name] for run in found), strict=True)
+            print(
+                f"k = {k}, {name}: largest angle {np.median(angles):.2g}° (worst run {max(angles):.2g}°), "
+                f"{np.median(seconds) / base:.2g} of the time of simultaneous diagonalisation",
+                flush=True,
+            )
+
+
 def report_twin(runs, n=50_000, k=5, d=20):
     for name in ("sigmoid", "tanh"):
         errors, seconds = [], []
-        for seed in range(runs):
+        for seed in range(100, 100 + runs):
             rows = teacher_rows(k, d, 1.0, seed)
             data = datasets.make_planted(
                 n, d, k, activation=name, weights=rows, output=np.full(k, 1 / k), random_state=seed
@@ -179,10 +252,17 @@ def test_coverage(benchmark):
     benchmark.pedantic(coverage, args=(20,), kwargs={"n": 2000}, rounds=1)
 
 
+def test_decompositions(benchmark):
+    benchmark.pedantic(decomposition_errors, args=(*moment_tensor(20_000, 3, 8, 0), 0), rounds=1)
+
+
+PARTS = ("labels", "twin", "coverage", "efficiency", "tensors", "growth")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="20 runs, 1,000 fits and the growth of n")
-    parser.add_argument("--only", choices=("labels", "growth", "twin", "coverage"))
+    parser.add_argument("--full", action="store_true", help="20 runs, 1,000 fits, and the growth of n")
+    parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--runs", type=int)
     options = parser.parse_args()
     runs = options.runs or (20 if options.full else 3)
@@ -190,9 +270,11 @@ def main():
         "labels": lambda: report_end_to_end(runs),
         "twin": lambda: report_twin(runs),
         "coverage": lambda: report_coverage(1000 if options.full else 100),
-        "growth": lambda: report_growth(5 if options.full else 2),
+        "efficiency": report_efficiency,
+        "tensors": lambda: report_tensors(runs),
+        "growth": lambda: report_growth(options.runs or (10 if options.full else 2)),
     }
-    for name in [options.only] if options.only else ["labels", "twin", "coverage", *["growth"] * options.full]:
+    for name in [options.only] if options.only else PARTS[: None if options.full else -1]:
         parts[name]()
 
 

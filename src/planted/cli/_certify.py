@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, print_json, read_rows
+from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, known, print_json, read_rows
 from planted.cli._conv import Patch, read_patches
+from planted.cli._labels import certify_labels
+from planted.names import TASKS
 
 
 def certify(
@@ -16,6 +18,7 @@ def certify(
     data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ file with inputs and target.")],
     target: Annotated[str, typer.Option(help="Column that the network explains.")] = "y",
     features: Annotated[str | None, typer.Option(help="Input columns in order, comma-separated.")] = None,
+    task: Annotated[str, typer.Option(help="regression, or classification for neurons fitted to labels.")] = TASKS[0],
     patch: Patch = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -23,8 +26,11 @@ def certify(
 ) -> int:
     """Is this network a global minimum of the squared loss, a trap, or neither? Which theorems apply?
 
-    Exit status 0 if the network is a minimum, 1 if it is not or if that cannot be decided.
+    With --task classification the likelihood takes the place of the squared loss, and the report has the standard
+    errors and the geometry of the basin. Exit status 0 if the network is a minimum, 1 if it is not or if that cannot be
+    decided.
     """
+    known("task", task, TASKS)
     for path, what in ((model, "model"), (data, "data")):
         if not path.is_file():
             raise ValueError(f"no {what} file at {path}")
@@ -37,6 +43,10 @@ def certify(
     from planted.objectives import ConvSquared, Squared
 
     network = load_model(model)
+    if task == "classification":
+        if isinstance(network, ConvNetwork):
+            raise ValueError(f"{model} holds a shared filter, which classification does not take")
+        return certify_labels(network, data, target, features, seed, as_json)
     if isinstance(network, ConvNetwork):
         network = network.canonical()  # the loss normalises the filter
         Z, y = read_patches(data, target, patch, network.n_patches)

@@ -157,6 +157,20 @@ def _by_inputs(config: Config, rows: Rows) -> dict[int, Rows]:
     return {d: [row for row in table if row["d"] == d] for d in config["inputs"]}
 
 
+def half_way(curve: Rows) -> float:
+    """The n/d at which half of the data sets succeed, by interpolation; infinite if they never do.
+
+    >>> half_way([{"d": 2, "n": 2, "success": 0.0}, {"d": 2, "n": 4, "success": 1.0}])
+    1.5
+    """
+    at = next((i for i, row in enumerate(curve) if row["success"] >= 0.5), None)
+    if at is None:
+        return float("inf")
+    low, high = curve[max(at - 1, 0)], curve[at]
+    share = (0.5 - low["success"]) / (high["success"] - low["success"]) if high is not low else 0.0
+    return float(low["n"] + share * (high["n"] - low["n"])) / high["d"]
+
+
 def _claims_3(config: Config, rows: Rows) -> list[Claim]:
     curves = list(_by_inputs(config, rows).values())
 
@@ -164,6 +178,14 @@ def _claims_3(config: Config, rows: Rows) -> list[Claim]:
         ends = [curve[index] for curve in curves]
         return ", ".join(f"d = {row['d']}: {row['success']:.2f} at n = {row['n']}" for row in ends)
 
+    halves = {curve[0]["d"]: half_way(curve) for curve in curves}
+    spread = max(halves.values()) / min(halves.values())
+    proportional = claim(
+        "the rows needed grow like d",
+        "d log² d (Theorem 1)",
+        "half of the data sets succeed from " + ", ".join(f"n = {half:.0f} d (d = {d})" for d, half in halves.items()),
+        spread < 1.25,
+    )
     return [
         claim(
             f"with enough rows all {config['starts']} starts reach one minimiser",
@@ -176,8 +198,9 @@ def _claims_3(config: Config, rows: Rows) -> list[Claim]:
             "success rate near 0",
             state(0),
             all(curve[0]["success"] <= 0.5 for curve in curves),
-            "a neuron's best length is then infinite",
+            "their weights then run off to infinity instead, each start on its own way",
         ),
+        *([proportional] if len(curves) > 1 else []),
     ]
 
 
