@@ -306,8 +306,10 @@ def random_labels(
     weights = jax.random.normal(w_key, (starts, k, d), jnp.float64) / d**0.5
     params = {"weights": weights, "output": jnp.tile(output, (starts, 1))}
     every = max(steps // 200, 1)
-    run = jax.vmap(lambda start: gradient_descent(start, x, y, rate, act, steps, every, layers)[1])
-    losses = np.asarray(run(params)).T
+    # One start after another: products of small matrices are slower side by side.
+    losses = np.asarray(
+        jax.lax.map(lambda start: gradient_descent(start, x, y, rate, act, steps, every, layers)[1], params)
+    ).T
     negative = np.minimum(np.asarray(y), 0.0)
     floor = float(np.sqrt(np.mean(negative**2) / 2)) if layers == "first" else 0.0
     return RandomLabels(activation, layers, k, d, _ROWS, every * np.arange(1, len(losses) + 1), np.sqrt(losses), floor)
