@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -10,8 +11,9 @@ import time
 import polars as pl
 import pytest
 
+from planted.reproduce import ENTRIES
 from planted.reproduce._runner import run_studies
-from planted.reproduce._store import Store, StoreError, tabulate
+from planted.reproduce._store import Store, StoreError, digest, jsonable, tabulate
 from planted.reproduce._study import Entry, claim
 
 
@@ -130,6 +132,19 @@ def test_a_full_disk_keeps_what_was_there(tmp_path, monkeypatch):
     calls = []
     assert only(counting(entry, calls), out=tmp_path).table == only(entry).table
     assert calls == [3, 4, 5]
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_entry_can_be_stored_and_sent_to_a_process(name):
+    entry = ENTRIES[name]
+    assert pickle.loads(pickle.dumps(entry.run_cell))
+    for quick in (True, False):
+        config = entry.config(quick)
+        pieces = entry.cells(config)
+        assert pieces == jsonable(pieces)
+        assert len({digest(cell) for cell in pieces}) == len(pieces) > 0
+        assert all(0 <= entry.cell_seed(0, cell) < 2**32 for cell in pieces)
+    assert entry.config(True) != entry.config(False)
 
 
 def test_rows_are_scalars():

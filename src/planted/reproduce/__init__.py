@@ -8,12 +8,22 @@ from planted.reproduce import (
     _ge2017,
     _ge2017_outputs,
     _soltanolkotabi2017,
+    _soltanolkotabi2017_activations,
     _spurious,
 )
 from planted.reproduce._runner import run_studies
 from planted.reproduce._study import Claim, Entry, Study, WholeEntry, claim
 
-_MODULES = (_ge2017, _ge2017_outputs, _gao2018_figures, _du2017, _fu2018, _soltanolkotabi2017, _spurious)
+_MODULES = (
+    _ge2017,
+    _ge2017_outputs,
+    _gao2018_figures,
+    _du2017,
+    _fu2018,
+    _soltanolkotabi2017_activations,
+    _soltanolkotabi2017,
+    _spurious,
+)
 ENTRIES: dict[str, Entry | WholeEntry] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}
 
 
@@ -25,7 +35,8 @@ def find(name: str) -> list[Entry | WholeEntry]:
     """
     found = [entry for key, entry in ENTRIES.items() if key == name or key.split("/")[0] == name]
     if not found:
-        raise ValueError(unknown("entry", name, tuple(ENTRIES)))
+        papers = dict.fromkeys(key.split("/")[0] for key in ENTRIES)
+        raise ValueError(unknown("entry", name, tuple(dict.fromkeys([*papers, *ENTRIES]))))
     return found
 
 

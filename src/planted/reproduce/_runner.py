@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
@@ -65,7 +65,7 @@ def run_studies(
     out: str | os.PathLike[str] | None = None,
     jobs: int = 1,
     fresh: bool = False,
-) -> Iterator[Study]:
+) -> Generator[Study, None, None]:
     """Studies in the order given, each as soon as all its cells are there.
 
     Cells of all entries go through the same `jobs` processes. With `out`, cells found there are not computed again
