@@ -9,10 +9,12 @@ import pytest
 from scipy.optimize import minimize
 
 from planted.activations import get
+from planted.conv_networks import ConvNetwork
 from planted.datasets import make_planted
 from planted.methods._quadratic import determined, factorise, fit_matrix, recover_quadratic
 from planted.networks import Network
 from planted.objectives import (
+    PopulationConv,
     PopulationFullRankLandscape,
     PopulationLandscape,
     QuadraticForm,
@@ -23,6 +25,7 @@ from planted.objectives import (
     quadratic_matrix,
     quadratic_verdict,
     residual_matrix,
+    stationary_points,
 )
 from planted.reproduce._local_convergence import local_convergence
 from planted.reproduce._over_parameterised import (
@@ -186,13 +189,27 @@ def test_trust_region_leaves_saddles(name: str) -> None:
     assert np.linalg.eigvalsh(loss.hessian(end.params))[0] > -1e-5 * np.linalg.norm(loss.hessian(end.params), 2)
 
 
-@pytest.mark.parametrize("name", ["G at zero", "quadratic at zero", "both layers at zero"])
+@pytest.mark.parametrize("name", ["G at zero", "F at zero", "quadratic at zero", "both layers at zero"])
 def test_perturbed_descent_leaves_saddles(name: str) -> None:
     loss, start = saddles()[name]
     end = perturbed_descent(loss, start, gradient_tolerance=1e-5, max_steps=40_000)
     assert end.status == "converged", str(end)
     best = leave_saddles(loss, start, gradient_tolerance=1e-8).value
     assert end.value <= best + 1e-4 * (loss.value(start) - best)
+
+
+def test_both_solvers_leave_the_saddle_of_a_shared_filter() -> None:
+    teacher = ConvNetwork([1.0, 0.5], [1.0, -1.0, 0.5, 0.2]).canonical()
+    loss, between = PopulationConv(teacher), stationary_points(teacher)[1]
+    across = np.array([-teacher.filter[1], teacher.filter[0]])
+    turned = np.cos(between.angle) * teacher.filter + np.sin(between.angle) * across
+    saddle = {"filter": turned, "output": between.output}
+    assert max(np.abs(leaf).max() for leaf in loss.gradient(saddle).values()) < 1e-12
+    left = leave_saddles(loss, saddle, gradient_tolerance=1e-6)
+    shaken = perturbed_descent(loss, saddle, gradient_tolerance=1e-4, max_steps=20_000)
+    values = [point.value for point in stationary_points(teacher)]
+    for end in (left.value, shaken.value):
+        assert min(abs(end - values[0]), abs(end - values[2])) < 1e-3 * (values[1] - values[0])
 
 
 # Recovery.

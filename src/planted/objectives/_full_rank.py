@@ -12,7 +12,6 @@ the rows of B^{-T} at a minimum are ±√a*_i b*_i up to a factor near one.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -94,7 +93,9 @@ def full_rank_constants(
         delta = min(SMALL * abs(fourth) * accuracy / (largest * k * d**0.5 * kappa**0.5), curvature / 2)
     if not (np.isfinite(delta) and delta >= 0):
         raise ValueError(f"delta must be a non-negative number, not {delta!r}")
-    return replace(base, largest_output=float(largest), smallest_output=float(smallest), delta=float(delta))
+    return Constants(
+        base.mu, base.lam, float(largest), float(smallest), float(delta), base.largest_mu, base.smallest_lam
+    )
 
 
 class FullRankLandscape(RowObjective):

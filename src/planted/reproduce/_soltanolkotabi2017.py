@@ -275,12 +275,12 @@ ENTRIES = (
     Entry(
         "soltanolkotabi2017/fig4", "random labels",
         quick={
-            "steps": 10_000, "starts": 3, "zero": 0.1,
+            "steps": 10_000, "starts": 2, "zero": 0.1,
             "widths": {"both": {"softplus": [10, 20], "quadratic": [5, 10]},
                        "first": {"softplus": [20], "quadratic": [10]}},
         },
         full={
-            "steps": 200_000, "starts": 5, "zero": 1e-2,
+            "steps": 200_000, "starts": 3, "zero": 1e-2,
             "widths": {"both": {"softplus": [5, 10, 13, 15, 16, 20], "quadratic": [3, 5, 7, 8, 10]},
                        "first": {"softplus": [10, 20], "quadratic": [5, 10]}},
         },
