@@ -13,7 +13,7 @@ from planted.reproduce import (
     _spurious,
 )
 from planted.reproduce._runner import run_studies
-from planted.reproduce._study import Claim, Entry, Study, WholeEntry, claim
+from planted.reproduce._study import Claim, Entry, Study, claim
 
 _MODULES = (
     _ge2017,
@@ -26,10 +26,10 @@ _MODULES = (
     _soltanolkotabi2017,
     _spurious,
 )
-ENTRIES: dict[str, Entry | WholeEntry] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}
+ENTRIES: dict[str, Entry] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}
 
 
-def find(name: str) -> list[Entry | WholeEntry]:
+def find(name: str) -> list[Entry]:
     """The entry of this name, or every entry of the paper of this name.
 
     >>> [entry.name for entry in find("ge2017")]

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from typing import Any
 
 from planted.reproduce._store import CellResult, Rows, Store, stack, tabulate
-from planted.reproduce._study import Cell, Config, Entry, Study, WholeEntry
+from planted.reproduce._study import Cell, Config, Entry, Study
 from planted.solvers import silent
 from planted.solvers._result import Progress
 
@@ -57,7 +57,7 @@ class _Plan:
 
 
 def run_studies(
-    entries: Sequence[Entry | WholeEntry],
+    entries: Sequence[Entry],
     *,
     quick: bool = False,
     seed: int = 0,
@@ -79,16 +79,12 @@ def run_studies(
     """
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, not {jobs}")
-    plans = [_plan(entry, quick, seed, out, fresh) if isinstance(entry, Entry) else None for entry in entries]
-    work = [(plan, index) for plan in plans if plan is not None for index in plan.missing]
-    total = sum(len(plan.cells) for plan in plans if plan is not None)
+    plans = [_plan(entry, quick, seed, out, fresh) for entry in entries]
+    work = [(plan, index) for plan in plans for index in plan.missing]
+    total = sum(len(plan.cells) for plan in plans)
     computed = (_in_processes if jobs > 1 and len(work) > 1 else _here)(work, seed, min(jobs, max(len(work), 1)))
     clock = _Clock(total, total - len(work), progress)
-    for entry, plan in zip(entries, plans, strict=True):
-        if plan is None:
-            assert isinstance(entry, WholeEntry)
-            yield entry(quick=quick, seed=seed, progress=progress)
-            continue
+    for plan in plans:
         clock.say(plan.entry.name)
         while plan.missing:
             owner, index, rows, seconds = next(computed)

@@ -129,16 +129,3 @@ class Entry:
         from planted.reproduce._runner import run_studies
 
         return next(run_studies([self], quick=quick, seed=seed, progress=progress, out=out, jobs=jobs))
-
-
-@dataclass(frozen=True)
-class WholeEntry:
-    """An entry that is not in cells yet: `run(quick, seed, progress)` gives a Study."""
-
-    name: str
-    title: str
-    run: Callable[[bool, int, Progress], Study] = field(repr=False)
-
-    def __call__(self, quick: bool = False, seed: int = 0, progress: Progress = silent, **_: Any) -> Study:
-        """Run it at full or quick size."""
-        return self.run(quick, seed, progress)
