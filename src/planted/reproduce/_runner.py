@@ -9,9 +9,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from importlib.metadata import version
@@ -84,13 +85,14 @@ def run_studies(
     total = sum(len(plan.cells) for plan in plans)
     computed = (_in_processes if jobs > 1 and len(work) > 1 else _here)(work, seed, min(jobs, max(len(work), 1)))
     clock = _Clock(total, total - len(work), progress)
-    for plan in plans:
-        clock.say(plan.entry.name)
-        while plan.missing:
-            owner, index, rows, seconds = next(computed)
-            owner.keep(index, rows, seconds)
-            clock.tick(f"{owner.entry.name} {label(owner.cells[index])}")
-        yield _study(plan, seed)
+    with closing(computed):
+        for plan in plans:
+            clock.say(plan.entry.name)
+            while plan.missing:
+                owner, index, rows, seconds = next(computed)
+                owner.keep(index, rows, seconds)
+                clock.tick(f"{owner.entry.name} {label(owner.cells[index])}")
+            yield _study(plan, seed)
 
 
 def label(cell: Cell) -> str:
@@ -180,7 +182,7 @@ def _together(found: list[dict[str, str]]) -> dict[str, str]:
     return {name: ", ".join(sorted({each[name] for each in found if name in each})) for name in names}
 
 
-Computed = Iterator[tuple[_Plan, int, Rows, float]]
+Computed = Generator[tuple[_Plan, int, Rows, float], None, None]
 
 
 def _here(work: list[tuple[_Plan, int]], seed: int, jobs: int) -> Computed:
