@@ -13,7 +13,7 @@ import pytest
 from planted import Network, datasets, match
 from planted.cli import main
 
-COMMANDS = ("demo", "fit", "predict", "certify", "score", "reproduce")
+COMMANDS = ("demo", "fit", "predict", "certify", "score", "plot", "reproduce")
 
 
 def run(capsys, *arguments):
