@@ -42,7 +42,11 @@ def picture(study: Study, theme: str = "light", kind: str = "svg", dpi: int = 10
     b'<?xml'
     """
     ink = _INK[theme]
-    colours = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+    colours = (
+        *("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "lines.color"),
+        *(f"boxplot.{part}props.color" for part in ("box", "whisker", "cap", "flier")),
+        "boxplot.flierprops.markeredgecolor",
+    )
     style: Any = dict.fromkeys(colours, ink) | {
         "axes.facecolor": "none", "figure.facecolor": "none", "savefig.facecolor": "none", "legend.facecolor": "none",
         "svg.hashsalt": study.name, "axes.spines.top": False, "axes.spines.right": False, "font.size": 9,

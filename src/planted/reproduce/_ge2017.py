@@ -260,6 +260,7 @@ def _escape_draw(config: Config, rows: Rows, figure: Any) -> None:
             matrix[row["row"], row["column"]] = abs(row["weight"])
         axis.imshow(matrix, vmin=0, vmax=1, cmap="viridis")
         axis.set(title=title, xlabel="teacher neuron", ylabel="student row")
+        axis.set(xticks=range(matrix.shape[1]), yticks=range(matrix.shape[0]))
 
 
 ENTRIES = (
