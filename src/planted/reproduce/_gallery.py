@@ -7,6 +7,7 @@ import html
 import io
 import json
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from re import sub
@@ -14,7 +15,9 @@ from string import Template
 from typing import Any
 
 from matplotlib import rc_context
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from planted.reproduce._runner import duration, versions
 from planted.reproduce._store import write_atomically
@@ -55,6 +58,9 @@ def picture(study: Study, theme: str = "light", kind: str = "svg", dpi: int = 10
     with rc_context(style):
         figure = Figure(figsize=_SIZE, layout="constrained")
         study.draw(figure)
+        for line in figure.findobj(Line2D):
+            if to_hex(line.get_color()) == "#000000":
+                line.set_color(ink)
         figure.savefig(buffer, format=kind, dpi=dpi, metadata={"Date": None} if kind == "svg" else None)
     return buffer.getvalue()
 
@@ -110,6 +116,7 @@ def write_html(studies: Sequence[Study], path: Path, quick: bool) -> Path:
     return path
 
 
+@cache
 def errata() -> dict[str, str]:
     """The errata of each paper as Markdown, from docs/errata.md or the copy that the package carries.
 
@@ -139,7 +146,8 @@ def _claim_row(study: Study, claim: Any) -> str:
 
 def _note(study: Study, claim: Any) -> str:
     """What is said about a claim, with a way to the errata where it names them or where they explain it."""
-    link = f'<a href="#errata-{_paper(study)}">errata</a>'
+    here = _paper(study) if _paper(study) in errata() else ""
+    link = f'<a href="#errata{here and "-"}{here}">errata</a>'
     text = sub(r"\berrata\b", link, _text(claim.note))
     if claim.verdict == "explained" and link not in text:
         text = f"{text} ({link})" if text else link
