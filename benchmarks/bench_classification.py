@@ -1,11 +1,14 @@
 """What the recovery of labelled neurons must show: basins and errors from data alone, the regression twin, coverage.
 
-Run as `python benchmarks/bench_classification.py [--full]`, or with pytest-benchmark.
+Run as `python benchmarks/bench_classification.py [--full] [--only PART]`, or with pytest-benchmark. The part "tensors"
+needs TensorLy (`pip install planted[bench]`).
 """
 
 import argparse
+import itertools
 import time
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +18,13 @@ from planted import Network, activations, datasets, match
 from planted.certificates import cramer_rao
 from planted.certificates._uncertainty import _gram
 from planted.methods import classification, tensor
-from planted.objectives import Likelihood, Squared
+from planted.moments import without_lower_parts
+from planted.objectives import Likelihood, Squared, label_loss
 from planted.precision import float64
 from planted.rows import ArrayRows
 from planted.solvers import lbfgs
+from planted.starts import decompose, neuron_moment
+from planted.starts._tensor_moments import projected_tensor
 
 SIGMOID = activations.get("sigmoid")
 
@@ -36,53 +42,151 @@ def labels(n, k, d, length, seed):
     )
 
 
-def end_to_end(runs, n=200_000, k=3, d=20, length=4.0):
-    """Errors of the quadratic loss and of the likelihood from the tensor start, bounds, seconds, right basin."""
-    out = []
-    for seed in range(runs):
-        data = labels(n, k, d, length, seed)
-        began = time.perf_counter()
-        found = classification(data.X, data.y, k, SIGMOID, key=jax.random.key(seed), restarts=0)
-        seconds = time.perf_counter() - began
-        quadratic = Network(found.descents["quadratic"].params, np.full(k, 1 / k), "sigmoid")
-        errors = [match(net, data.teacher).weight_error for net in (quadratic, found.network)]
-        # The right basin is the one that a descent from the teacher itself ends in.
-        best = lbfgs(Likelihood(data.X, data.y), data.teacher.weights, steps=300, tolerance=1e-8).params
-        same = match(found.network, Network(best, np.full(k, 1 / k), "sigmoid")).weight_error < 1e-2
-        out.append((*errors, cramer_rao(data.X, data.teacher.weights).expected_error, seconds, same))
-    return np.array(out)
+class Fit(NamedTuple):
+    """One fit from data alone beside the descent that begins at the teacher."""
+
+    quadratic: float
+    likelihood: float
+    bound: float
+    distance: float
+    loss_gap: float
+    same: bool
+    seconds: float
+
+
+def fit_labels(n, k, d, length, seed):
+    """Fit labels from the tensor start alone and compare with the minimiser that the teacher's own basin holds.
+
+    The same basin means: both descents, carried on until no gradient is above 1e-11, have the same likelihood to 1e-9
+    and the same weights to 1e-6. `distance` and `loss_gap` are those of the fit as it was handed out.
+    """
+    data = labels(n, k, d, length, seed)
+    began = time.perf_counter()
+    found = classification(data.X, data.y, k, SIGMOID, key=jax.random.key(seed), restarts=0)
+    seconds = time.perf_counter() - began
+    network = lambda weights: Network(weights, np.full(k, 1 / k), "sigmoid")  # noqa: E731
+    loss = Likelihood(data.X, data.y)
+    best = lbfgs(loss, data.teacher.weights, steps=500, tolerance=1e-11)
+    carried = lbfgs(loss, found.network.weights, steps=500, tolerance=1e-11)
+    same = match(network(carried.params), network(best.params)).weight_error < 1e-6
+    return Fit(
+        match(network(found.descents["quadratic"].params), data.teacher).weight_error,
+        match(found.network, data.teacher).weight_error,
+        cramer_rao(data.X, data.teacher.weights).expected_error,
+        match(found.network, network(best.params)).weight_error,
+        abs(found.details["cross_entropy"] / best.value - 1),
+        bool(same and abs(carried.value / best.value - 1) < 1e-9),
+        seconds,
+    )
+
+
+def end_to_end(runs, n=200_000, k=3, d=20, length=4.0, seed=100):
+    return [fit_labels(n, k, d, length, seed + run) for run in range(runs)]
 
 
 def report_end_to_end(runs, **sizes):
-    found = end_to_end(runs, **sizes)
-    quadratic, own, bound, seconds, same = found.T
-    basin = same > 0
-    rms = lambda values: np.sqrt(np.mean(values[basin] ** 2)) if basin.any() else np.nan  # noqa: E731
+    fits = end_to_end(runs, **sizes)
+    inside = [fit for fit in fits if fit.same]
+    rms = lambda name: np.sqrt(np.mean([getattr(fit, name) ** 2 for fit in inside]))  # noqa: E731
+    print(f"right basin in {len(inside)} of {runs}; {np.median([fit.seconds for fit in fits]):.1f} s a fit", flush=True)
+    if not inside:
+        return
     print(
-        f"right basin {basin.sum()} of {runs}; rms weight error {rms(own):.5f}, Cramér–Rao {rms(bound):.5f}, ratio "
-        f"{rms(own) / rms(bound):.3f}; quadratic loss {rms(quadratic):.5f}, so the likelihood needs "
-        f"{(rms(own) / rms(quadratic)) ** 2:.2f} of its rows; {np.median(seconds):.1f} s a fit",
+        f"  rms weight error {rms('likelihood'):.5f}, Cramér–Rao {rms('bound'):.5f}, ratio "
+        f"{rms('likelihood') / rms('bound'):.3f}; from the basin's minimiser at most "
+        f"{max(fit.distance for fit in inside):.1e}, loss to {max(fit.loss_gap for fit in inside):.1e}"
+    )
+    print(
+        f"  quadratic loss: rms weight error {rms('quadratic'):.5f}, variance "
+        f"{(rms('quadratic') / rms('likelihood')) ** 2:.2f} times the likelihood's",
         flush=True,
     )
-    return basin
 
 
-def report_growth(runs, lengths=(4.0, 2.0, 1.0), sizes=(3000, 6000, 12_500, 25_000, 50_000, 100_000, 200_000, 400_000)):
-    """Fewest rows at which every run ends in the right basin, by the length of the neurons."""
+def report_growth(runs, lengths=(4.0, 3.0, 2.0, 1.5), sizes=tuple(12_500 * 2**i for i in range(7))):
+    """Fewest rows at which every run ends in the right basin, by the length of the neurons, beside 1/m₃(length)²."""
     for length in lengths:
+        signal = neuron_moment(SIGMOID, 3, length)
         for n in sizes:
-            found = end_to_end(runs, n=n, length=length)
-            if np.all(found[:, 4] > 0):
-                print(f"length {length:g}: right basin in {runs} of {runs} from n = {n:,}", flush=True)
+            counted = sum(fit.same for fit in end_to_end(runs, n=n, length=length))
+            print(f"length {length:g}, m₃ = {signal:.3f}: right basin in {counted} of {runs} at n = {n:,}", flush=True)
+            if counted == runs:
                 break
-        else:
-            print(f"length {length:g}: not in all of {runs} with n = {sizes[-1]:,}", flush=True)
+
+
+@float64
+def variance_ratio(length, n=400_000, k=3, d=20):
+    """How much larger the quadratic loss's asymptotic variance is: tr H⁻¹SH⁻¹ over tr I⁻¹, at the teacher."""
+    data = labels(n, k, d, length, 100)
+    weights = data.teacher.weights
+    # With the probabilities for targets the Hessian at the teacher is E∇p∇pᵀ, free of the labels' noise.
+    bread = np.linalg.inv(label_loss(data.X, data.teacher.predict(data.X), k).hessian(weights))
+    middle = np.asarray(_gram(label_loss(data.X, data.y, k), jnp.asarray(weights), False))
+    sandwich = np.trace(bread @ middle @ bread) / n
+    return sandwich / np.sum(cramer_rao(data.X, weights).standard_errors ** 2)
+
+
+def report_efficiency(lengths=(1.5, 2.0, 3.0, 4.0, 6.0)):
+    for length in lengths:
+        print(f"length {length:g}: quadratic loss has {variance_ratio(length):.2f} times the likelihood's variance")
+
+
+def decomposition_errors(R3, U, seed):
+    """Largest angle (degrees) from the columns of U and seconds of each decomposition of one tensor (k, k, k)."""
+    from tensorly.decomposition import parafac, symmetric_parafac_power_iteration
+
+    k = len(R3)
+    R3 = np.mean([R3.transpose(order) for order in itertools.permutations(range(3))], axis=0)
+    methods = {
+        "simultaneous diagonalisation": lambda: decompose(R3[None], np.random.default_rng(seed)).factors,
+        "TensorLy power iteration": lambda: symmetric_parafac_power_iteration(R3, k, n_repeat=30, n_iteration=50)[1],
+        "TensorLy parafac (ALS)": lambda: parafac(R3, k, n_iter_max=500, init="random", random_state=seed).factors[0],
+    }
+    out = {}
+    for name, run in methods.items():
+        began = time.perf_counter()
+        factors = np.asarray(run())
+        seconds = time.perf_counter() - began
+        cosines = np.abs((factors / np.linalg.norm(factors, axis=0)).T @ U).max(axis=0)
+        out[name] = float(np.degrees(np.arccos(np.minimum(cosines, 1))).max()), seconds
+    return out
+
+
+def moment_tensor(n, k, d, seed):
+    """R₃ of tanh neurons with condition number 2 from n rows, in the teacher's span, and what it should give."""
+    rows = teacher_rows(k, d, 2.0, seed)
+    data = datasets.make_planted(n, d, k, activation="tanh", weights=rows, random_state=seed)
+    V = np.linalg.qr(rows.T)[0]
+    found = float64(
+        lambda: np.asarray(
+            projected_tensor(
+                without_lower_parts(ArrayRows(jnp.asarray(data.X), jnp.asarray(data.y)))[0],
+                3,
+                jnp.asarray(V),
+                jnp.ones((1, k)),
+            )
+        )
+    )()
+    return found[0], V.T @ (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T
+
+
+def report_tensors(runs, n=50_000, d=20):
+    for k in (3, 5, 8):
+        found = [decomposition_errors(*moment_tensor(n, k, d, seed), seed) for seed in range(100, 100 + runs)]
+        base = np.median([run["simultaneous diagonalisation"][1] for run in found])
+        for name in found[0]:
+            angles, seconds = zip(*(run[name] for run in found), strict=True)
+            print(
+                f"k = {k}, {name}: largest angle {np.median(angles):.2g}° (worst run {max(angles):.2g}°), "
+                f"{np.median(seconds) / base:.2g} of the time of simultaneous diagonalisation",
+                flush=True,
+            )
 
 
 def report_twin(runs, n=50_000, k=5, d=20):
     for name in ("sigmoid", "tanh"):
         errors, seconds = [], []
-        for seed in range(runs):
+        for seed in range(100, 100 + runs):
             rows = teacher_rows(k, d, 1.0, seed)
             data = datasets.make_planted(
                 n, d, k, activation=name, weights=rows, output=np.full(k, 1 / k), random_state=seed
@@ -148,10 +252,17 @@ def test_coverage(benchmark):
     benchmark.pedantic(coverage, args=(20,), kwargs={"n": 2000}, rounds=1)
 
 
+def test_decompositions(benchmark):
+    benchmark.pedantic(decomposition_errors, args=(*moment_tensor(20_000, 3, 8, 0), 0), rounds=1)
+
+
+PARTS = ("labels", "twin", "coverage", "efficiency", "tensors", "growth")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="20 runs, 1,000 fits and the growth of n")
-    parser.add_argument("--only", choices=("labels", "growth", "twin", "coverage"))
+    parser.add_argument("--full", action="store_true", help="20 runs, 1,000 fits, and the growth of n")
+    parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--runs", type=int)
     options = parser.parse_args()
     runs = options.runs or (20 if options.full else 3)
@@ -159,9 +270,11 @@ def main():
         "labels": lambda: report_end_to_end(runs),
         "twin": lambda: report_twin(runs),
         "coverage": lambda: report_coverage(1000 if options.full else 100),
-        "growth": lambda: report_growth(5 if options.full else 2),
+        "efficiency": report_efficiency,
+        "tensors": lambda: report_tensors(runs),
+        "growth": lambda: report_growth(options.runs or (10 if options.full else 2)),
     }
-    for name in [options.only] if options.only else ["labels", "twin", "coverage", *["growth"] * options.full]:
+    for name in [options.only] if options.only else PARTS[: None if options.full else -1]:
         parts[name]()
 
 

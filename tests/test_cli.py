@@ -13,7 +13,7 @@ import pytest
 from planted import Network, datasets, match
 from planted.cli import main
 
-COMMANDS = ("demo", "fit", "predict", "certify", "score", "reproduce")
+COMMANDS = ("demo", "fit", "predict", "certify", "score", "plot", "reproduce")
 
 
 def run(capsys, *arguments):
@@ -67,6 +67,11 @@ def test_fit_predict_and_certify_round_trip(capsys, folder, tmp_path, name):
     status, out, _ = run(capsys, "certify", model, folder / name)
     assert status == 0
     assert "global minimum" in out
+    status, out, _ = run(capsys, "certify", model, folder / name, "--json")
+    report = json.loads(out)
+    assert (status, report["kind"], report["smooth"]) == (0, "global minimum", True)
+    assert 0 <= report["residual"] < 1e-6 * report["hessian_norm"]
+    assert {row["status"] for row in report["assumptions"]} == {"holds", "fails", "unknown"}
 
 
 def test_fit_as_json_and_plot(capsys, folder, tmp_path):
@@ -90,6 +95,9 @@ def test_a_network_that_does_not_fit_is_status_1(capsys, folder, tmp_path):
     assert out.startswith("failed")
     Network(np.ones((2, 3)), np.ones(2)).save(tmp_path / "wrong")
     assert run(capsys, "certify", tmp_path / "wrong", folder / "data.csv")[0] == 1
+    teacher = Network.load(folder / "teacher")
+    Network(teacher.weights, teacher.output, intercept=0.5).save(tmp_path / "raised")
+    assert "not critical" in run(capsys, "certify", tmp_path / "raised", folder / "data.csv")[1]
 
 
 BAD = {
@@ -134,7 +142,10 @@ BAD = {
     "cut model": (["predict", "{f}/cut", "{f}/data.csv"], "not a planted model"),
     "pickle as model": (["predict", "{f}/pickle", "{f}/data.csv"], "not a planted model"),
     "wrong number of inputs": (["predict", "{f}/teacher", "{f}/data.csv"], "4 input columns but the network takes 3"),
-    "unknown figure": (["reproduce", "ge2017/fig9"], "unknown entry"),
+    "unknown figure": (["reproduce", "ge2017/fig9"], "did you mean 'ge2017/fig"),
+    "unknown paper": (["reproduce", "ge2071"], "did you mean 'ge2017'?"),
+    "all and one": (["reproduce", "ge2017", "--all"], "either --all or ge2017"),
+    "gallery nowhere": (["reproduce", "ge2017", "--gallery"], "--gallery needs --out"),
     "demo wider than its inputs": (["demo", "--features", "2", "--hidden", "3"], "at most --features"),
 }
 
@@ -201,8 +212,22 @@ def test_reproduce_lists_and_runs_quickly(capsys, tmp_path):
     status, out, _ = run(capsys, "reproduce", "ge2017/appendix-d", "--quick", "--out", tmp_path)
     assert status == 0
     assert out.count("[holds]") == 3
-    assert (tmp_path / "ge2017-appendix-d.png").exists()
-    assert json.loads((tmp_path / "ge2017-appendix-d.json").read_text())["claims"][0]["verdict"] == "holds"
+    (folder,) = (tmp_path / "ge2017" / "appendix-d").iterdir()
+    assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "figure.svg").exists()
+    assert json.loads((folder / "study.json").read_text())["claims"][0]["verdict"] == "holds"
+
+
+def test_reproduce_says_how_to_go_on_when_stopped(capsys, tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("planted.reproduce._runner._timed", stop)
+    for options, sentence in (((), "--out FOLDER"), (("--out", tmp_path), f"again to go on from {tmp_path}")):
+        status, _, err = run(capsys, "reproduce", "ge2017/appendix-d", "--quick", *options)
+        assert status == 130
+        assert err.startswith("planted: interrupted: ")
+        assert sentence in err
 
 
 def test_fit_prints_verdict_and_intervals(capsys, tmp_path):

@@ -86,7 +86,7 @@ def test_json_and_held_out_bandwidth_with_a_seed(capsys, folder):
         (["data.csv", "--query", "nowhere.csv"], "no data file at"),
         (["data.csv", "--bandwidth", "wide"], "'rule' or 'held-out'"),
         (["data.csv", "--bandwidth", "-1"], "'rule' or 'held-out'"),
-        (["data.csv", "--order", "3"], "order"),
+        (["data.csv", "--order", "5"], "order"),
         (["data.csv", "--degree", "5"], "degree"),
         (["data.csv", "--target", "z"], "unknown column 'z'"),
         (["wide.csv", "--degree", "3"], "degree 3 needs at most 3 inputs"),

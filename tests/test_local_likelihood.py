@@ -171,7 +171,7 @@ def test_bandwidth_rules():
 def test_the_criterion_is_the_score_matching_risk(degree):
     """½E‖ψ‖² + E div ψ differs from ½E‖ψ − ∇log f‖² by a constant: differences agree within 4 standard errors."""
     density = Logistic(1)
-    points, queries = density.sample(1500, random_state=0), density.sample(1500, random_state=1)
+    points, queries = density.sample(600, random_state=0), density.sample(1500, random_state=1)
     truth = density.score(queries, 1)[:, 0]
     values, risks = [], []
     for h in (0.8, 3.0):

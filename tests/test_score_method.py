@@ -131,3 +131,5 @@ def test_methods_without_assumptions_do_not_test():
     est = PlantedRegressor(2, random_state=0).fit(data.X, data.y)
     assert est.inputs_.law is None
     assert "not tested" in str(est.inputs_)
+    est = PlantedRegressor(2, inputs="logistic", random_state=0).fit(data.X, data.y)
+    assert "fitted, but method='auto' assumes nothing of the inputs" in str(est.inputs_)

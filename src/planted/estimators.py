@@ -30,7 +30,8 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     n_hidden : int or "auto"
-        Number of neurons; "auto" finds the smallest number that explains held-out rows.
+        Number of neurons; "auto" finds the smallest number that explains held-out rows. That is a matter of the
+        squared loss, which assumes nothing of the inputs, so `inputs` has no part in it.
     activation : str, Activation or callable
         φ, see :func:`planted.activations.get`.
     method : "auto", "expand", "landscape", "hermite", "score", "tensor", "quadratic" or "squared"

@@ -32,6 +32,13 @@ DENSITIES: tuple[str, ...] = ("auto", "gaussian", "mixture", "logistic", "hyperb
 """Laws of the inputs that the estimators and the command line know by name, and fit to the rows."""
 
 
+PLOTS: tuple[str, ...] = ("descent", "permutation", "animation", "sphere", "spectrum", "slices")
+"""Pictures that `planted plot` makes."""
+
+PLOT_LOSSES: tuple[str, ...] = ("squared", "G", "L")
+"""Losses whose descent it can show."""
+
+
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """Say that `name` is not a known `kind`, suggest the nearest one, and list those that are.
 

@@ -4,6 +4,7 @@ from planted.certificates._assumptions import Assumption, assumptions
 from planted.certificates._certify import KINDS, Certificate, certify
 from planted.certificates._conv import ConvStationary
 from planted.certificates._kinks import Kinks, find_kinks
+from planted.certificates._label_basin import LabelBasin, label_basin
 from planted.certificates._local_geometry import (
     LinearRate,
     LocalGeometry,
@@ -26,6 +27,7 @@ __all__ = [
     "Curvature",
     "Ellipsoid",
     "Kinks",
+    "LabelBasin",
     "LinearRate",
     "LocalGeometry",
     "MeasuredHessian",
@@ -37,6 +39,7 @@ __all__ = [
     "cramer_rao",
     "find_kinks",
     "flat_symmetries",
+    "label_basin",
     "linear_rate",
     "local_geometry",
     "measured_hessian",

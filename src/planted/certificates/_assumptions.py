@@ -15,6 +15,7 @@ from planted.activations import Activation
 from planted.inputs import henze_zirkler
 from planted.networks import Network
 from planted.objectives import Objective, Params
+from planted.objectives._landscape import Constants
 from planted.quadrature import gaussian_expectation
 from planted.validation import as_matrix
 
@@ -181,9 +182,22 @@ def _of_network(net: Network, mu: float | None, lam: float | None) -> Iterator[A
         )  # fmt: skip
 
 
+def _of_constants(found: Constants) -> Iterator[Assumption]:
+    """What G, F and their relatives assume, from the outputs (or κ*_i) that the loss itself estimated."""
+    least, most = found.smallest_output, found.largest_output
+    needs = "ge2017 2.3 and A.4, gao2018 3"
+    yield _row("outputs are positive", least > 0, least, needs, "least output, as the loss estimates it")
+    yield _row("κ* is finite", least > 0, most / least if least > 0 else np.inf, needs, "κ* = largest / least output")
+    slack = 1 + 1e-9
+    holds = found.mu <= found.largest_mu * slack
+    yield _row("μ β_max ≤ c α_min", bool(holds), found.mu / found.largest_mu, needs, "μ / what is allowed")
+    holds = found.lam * slack >= found.smallest_lam
+    yield _row("λ ≥ 4 max(μ β_max, α_max)", bool(holds), found.lam / found.smallest_lam, needs, "λ / what is needed")
+
+
 def _of_size(n: int, d: int, k: int | None, act: Activation | None) -> Iterator[Assumption]:
     room = d * (d + 1) / 2
-    if act is None or act.name == "quadratic":
+    if act is not None and act.name == "quadratic":
         yield _row(
             "n ≤ d(d+1)/2",
             n <= room,
@@ -271,5 +285,6 @@ def assumptions_of(objective: Objective, params: Params) -> list[Assumption]:
             np.asarray(named["weights"]), np.ones(k) if output is None else np.asarray(output), activation,
             named.get("bias"),
         )  # fmt: skip
+    rows = assumptions(X, network, activation)
     constants = getattr(source, "constants", None)
-    return assumptions(X, network, activation, getattr(constants, "mu", None), getattr(constants, "lam", None))
+    return rows if constants is None else rows + list(_of_constants(constants))

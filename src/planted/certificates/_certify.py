@@ -5,20 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import jax
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from planted.certificates._assumptions import Assumption, assumptions_of
 from planted.certificates._conv import ConvStationary, recognise, turn
 from planted.certificates._degenerate import examine
 from planted.certificates._global import global_verdict
 from planted.certificates._kinks import Kinks, find_kinks
-from planted.certificates._scaled import Scaled, units_of
 from planted.certificates._symmetries import Symmetry, flat_symmetries, span
-from planted.objectives import Objective, Params, PopulationConv, Squared
-from planted.objectives._curvature import DENSE_SIZE, Curvature, smallest_curvature
-from planted.precision import float64, to_numpy
+from planted.objectives import Objective, Params, PopulationConv, QuadraticForm, Squared
+from planted.objectives._curvature import DENSE_SIZE, Curvature, Hessian, hessian_of, smallest_eigenpair
+from planted.objectives._flat import Flat, flatten, units_of
 
 KINDS = ("global minimum", "local minimum", "saddle", "not critical", "undecided")
 _STEPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5)
@@ -113,12 +110,9 @@ class Certificate:
 
 @dataclass(frozen=True)
 class _Point:
-    """The point in flat coordinates, in units of its own arrays, with what was measured there."""
+    """The point in units of its own arrays, with what was measured there."""
 
-    scaled: Scaled
-    params: Params
-    flat: np.ndarray
-    unravel: Any
+    scaled: Flat
     value: float
     gradient: np.ndarray
     size: float
@@ -127,25 +121,16 @@ class _Point:
     def slope(self) -> float:
         return float(np.linalg.norm(self.gradient))
 
+    @property
+    def flat(self) -> np.ndarray:
+        return self.scaled.start
+
     def value_at(self, flat: np.ndarray) -> float:
-        return self.scaled.value(self.tree(flat))
+        return self.scaled.value(flat)
 
-    @float64
-    def tree(self, flat: np.ndarray) -> Params:
-        return to_numpy(self.unravel(flat))
-
-    @float64
-    def in_units(self, vector: np.ndarray) -> np.ndarray:
-        """A direction of the parameters themselves (p,), in scaled coordinates."""
-        unit = self.scaled.times_units(self.unravel(np.ones_like(vector)))
-        return vector / np.asarray(ravel_pytree(unit)[0])
-
-    @float64
     def direction(self, vector: np.ndarray) -> Params:
         """A direction in scaled coordinates as a unit direction of the parameters themselves."""
-        moved = self.scaled.times_units(self.unravel(vector))
-        length = float(np.linalg.norm(ravel_pytree(moved)[0]))
-        return to_numpy(jax.tree.map(lambda leaf: leaf / length, moved))
+        return self.scaled.params(vector / float(np.linalg.norm(self.scaled.units * vector)))
 
 
 def _refuse_low_precision(params: Params) -> None:
@@ -155,17 +140,10 @@ def _refuse_low_precision(params: Params) -> None:
             raise ValueError(f"{name} is {kind}; a certificate needs float64, so pass float64")
 
 
-@float64
 def _measure(objective: Objective, params: Params) -> _Point:
-    checked = objective.check(params)
-    units = units_of(checked)
-    scaled = Scaled(objective, units)
-    inner = to_numpy(jax.tree.map(lambda unit, leaf: leaf / unit, units, checked))
-    raveled, unravel = ravel_pytree(inner)
-    value, gradient = scaled.value_and_gradient(inner)
-    flat = np.asarray(raveled)
-    size = float(np.linalg.norm(flat)) or 1.0
-    return _Point(scaled, inner, flat, unravel, value, np.asarray(ravel_pytree(gradient)[0]), size)
+    scaled = Flat(objective, params, units_of(params))
+    value, gradient = scaled.value_and_gradient(scaled.start)
+    return _Point(scaled, value, gradient, float(np.linalg.norm(scaled.start)) or 1.0)
 
 
 def _fall(point: _Point, direction: np.ndarray, norm: float, length: float = 0.0) -> tuple[float, np.ndarray]:
@@ -201,7 +179,7 @@ def certify(
 ) -> Certificate:
     """Say what kind of point `params` is for `objective`.
 
-    All comparisons are made in units of the parameters' own arrays (:class:`planted.certificates._scaled.Scaled`), so
+    All comparisons are made in units of the parameters' own arrays (:class:`planted.objectives._flat.Flat`), so
     they do not depend on the units of the targets or on how the layers share them. The point is critical if
     ‖∇f‖ ≤ tolerance·‖H‖‖θ‖, that is, if a critical point may be as near as tolerance·‖θ‖. It is then a saddle if the
     smallest eigenvalue of the Hessian H is below −tolerance·‖H‖ and the loss is seen to fall along its eigenvector; a
@@ -237,14 +215,14 @@ def certify(
     point = _measure(objective, params)
     kinks = find_kinks(objective, params)
     rows = tuple(assumptions_of(objective, params))
-    gradient = objective.gradient(params)
-    norm = float(np.sqrt(sum(np.sum(leaf**2) for leaf in jax.tree.leaves(gradient))))
+    norm = float(np.linalg.norm(point.gradient / point.scaled.units))
     if not (np.isfinite(point.value) and np.isfinite(norm)):
         reason = "non-smooth point: the gradient is not finite, as where a row of weights is zero"
         none = (float("nan"),) * 4
         return Certificate("undecided", reason, point.value, norm, *none, None, 0.0, (), kinks, "none", rows)
-    curvature = smallest_curvature(point.scaled, point.params, dense_size=dense_size, seed=seed)
-    plain = _unscaled(objective, params, point, curvature, dense_size, seed)
+    hessian = hessian_of(point.scaled, dense_size)
+    curvature = smallest_eigenpair(hessian, len(point.flat), seed=seed)
+    plain = _unscaled(point.scaled.units, hessian, curvature, seed)
     known = recognise(objective, params, tolerance)
     threshold = tolerance * curvature.norm * point.size
     reported = threshold * norm / point.slope if point.slope > 0 else tolerance * plain.norm
@@ -272,8 +250,10 @@ def certify(
         return verdict("global minimum", theory.reason)
     if point.slope > threshold:
         return _not_critical(point, kinks, verdict)
+    if isinstance(objective, QuadraticForm):
+        return verdict("global minimum", "the gradient vanishes and the loss is convex")
     if theory is not None:
-        way = point.in_units(np.asarray(ravel_pytree(theory.direction)[0]))
+        way = point.scaled.vector(theory.direction)
         drop, way = _fall(point, way / np.linalg.norm(way), curvature.norm)
         if drop > 0:
             return verdict("saddle", theory.reason, way, drop)
@@ -286,7 +266,7 @@ def certify(
         # At φ = π no second derivative decides, and the third order is known.
         if known.third_order > 0:
             return verdict("local minimum", "flat to second order, and the loss grows with the third")
-        drop, way = _fall(point, np.asarray(ravel_pytree(turn(params))[0]), curvature.norm)
+        drop, way = _fall(point, flatten(turn(params)), curvature.norm)
         if drop > 0:
             return verdict("saddle", "flat to second order, and the loss falls with the third", way, drop)
     if kinks.present:
@@ -297,23 +277,22 @@ def certify(
         reason = "the gradient vanishes and the loss is convex between kinks"
         return verdict("local minimum", reason, flat=("null directions of a convex piece",))
     symmetries = flat_symmetries(objective, params, scale)
-    return _flat_point(point, symmetries, curvature, cut, dense_size, seed, tolerance, verdict)
+    return _flat_point(point, symmetries, hessian, curvature, cut, seed, tolerance, verdict)
 
 
-def _unscaled(
-    objective: Objective, params: Params, point: _Point, curvature: Curvature, dense_size: int, seed: int
-) -> Curvature:
+def _unscaled(units: np.ndarray, hessian: Hessian, curvature: Curvature, seed: int) -> Curvature:
     """The smallest curvature in the parameters' own units, which is what a reader can compare."""
-    units = jax.tree.leaves(point.scaled.units)
-    if len(units) > 1:
-        return smallest_curvature(objective, params, dense_size=dense_size, seed=seed)
-    square = float(units[0]) ** 2
-    return replace(
-        curvature,
-        eigenvalue=curvature.eigenvalue / square,
-        residual=curvature.residual / square,
-        norm=curvature.norm / square,
-    )
+    if np.all(units == units[0]):
+        square = float(units[0]) ** 2
+        return replace(
+            curvature,
+            eigenvalue=curvature.eigenvalue / square,
+            residual=curvature.residual / square,
+            norm=curvature.norm / square,
+        )
+    if isinstance(hessian, np.ndarray):
+        return smallest_eigenpair(hessian / np.outer(units, units), len(units))
+    return smallest_eigenpair(lambda vector: hessian(vector / units) / units, len(units), seed=seed)
 
 
 def _not_critical(point: _Point, kinks: Kinks, verdict: Any) -> Certificate:
@@ -328,7 +307,7 @@ def _not_critical(point: _Point, kinks: Kinks, verdict: Any) -> Certificate:
 
 
 def _flat_point(
-    point: _Point, symmetries: list[Symmetry], curvature: Curvature, cut: float, dense_size: int, seed: int,
+    point: _Point, symmetries: list[Symmetry], hessian: Hessian, curvature: Curvature, cut: float, seed: int,
     tolerance: float, verdict: Any,
 ) -> Certificate:  # fmt: skip
     """A critical point without negative curvature, some of whose directions are flat."""
@@ -338,7 +317,7 @@ def _flat_point(
     if tangents.shape[1] == len(point.flat):
         return verdict("local minimum", "the loss is constant nearby, by known symmetries", flat=names)
     if tangents.shape[1]:
-        rest = smallest_curvature(point.scaled, point.params, lifted=tangents, dense_size=dense_size, seed=seed)
+        rest = smallest_eigenpair(hessian, len(point.flat), tangents, seed=seed)
         if rest.eigenvalue < -cut:
             drop, way = _fall(point, rest.vector, curvature.norm)
             if drop > 0:
@@ -356,7 +335,7 @@ def _flat_point(
     basis = rest.vectors[:, stiff] - tangents @ (tangents.T @ rest.vectors[:, stiff])
     inverse = (basis / rest.values[stiff]) @ basis.T
     norm = curvature.norm or abs(point.value) / point.size**2 or 1.0
-    kind, reason, escape = examine(point.scaled, point.params, kernel, inverse, norm, point.size, tolerance)
+    kind, reason, escape = examine(point.scaled, kernel, inverse, norm, point.size, tolerance)
     if escape is None:
         return verdict(kind, reason, flat=names)
     length = float(np.linalg.norm(escape))
@@ -367,5 +346,5 @@ def _flat_point(
 
 
 def _columns(point: _Point, tangents: np.ndarray) -> np.ndarray:
-    scaled = np.column_stack([point.in_units(tangent) for tangent in tangents.T])
+    scaled = tangents / point.scaled.units[:, None]
     return scaled / np.linalg.norm(scaled, axis=0)

@@ -13,16 +13,15 @@ descents from nearby. A point that nothing leaves is called a local minimum, and
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize
 
 from planted.objectives import Objective, Params
-from planted.objectives._base import _value_and_gradient
+from planted.objectives._flat import Flat, flatten
 from planted.precision import float64
 
 _SAMPLES = 16
@@ -63,39 +62,22 @@ def _directional(objective: Objective, params: Params, direction: Params) -> tup
 
 
 @float64
-def expand(objective: Objective, params: Params, direction: np.ndarray, inverse: np.ndarray) -> Expansion:
-    """Coefficients along the flat unit vector `direction` (p,), with H⁺ (p, p) given.
+def expand(flat: Flat, direction: np.ndarray, inverse: np.ndarray) -> Expansion:
+    """Coefficients at `flat.start` along the flat unit vector `direction` (p,), with H⁺ (p, p) given.
 
     >>> from planted.objectives import Squared
-    >>> loss = Squared([[1.0]], [0.0], "quadratic")
-    >>> expand(loss, np.zeros((1, 1)), np.ones(1), np.zeros((1, 1)))
+    >>> flat = Flat(Squared([[1.0]], [0.0], "quadratic"), np.zeros((1, 1)))
+    >>> expand(flat, np.ones(1), np.zeros((1, 1)))
     Expansion(third=0.0, fourth=12.0)
     """
-    checked = objective.check(params)
-    unravel = ravel_pytree(checked)[1]
-    second, third = _directional(objective, checked, unravel(jnp.asarray(direction)))
-    u, w = np.asarray(ravel_pytree(second)[0]), np.asarray(ravel_pytree(third)[0])
+    second, third = _directional(flat.objective, flat.params(flat.start), flat.params(direction))
+    u, w = flat.units * flatten(second), flat.units * flatten(third)
     return Expansion(float(u @ direction), float(w @ direction - 3 * u @ inverse @ u))
 
 
-def _flat_function(objective: Objective, params: Params) -> tuple[np.ndarray, Callable[[np.ndarray], Any]]:
-    """θ (p,) and θ ↦ (f, ∇f) in flat coordinates."""
-    checked = float64(objective.check)(params)
-    flat, unravel = float64(ravel_pytree)(checked)
-
-    @float64
-    def function(point: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _value_and_gradient(objective, unravel(jnp.asarray(point)))
-        return float(value), np.asarray(ravel_pytree(gradient)[0])
-
-    return np.asarray(flat), function
-
-
-def _measured(
-    objective: Objective, params: Params, directions: np.ndarray, inverse: np.ndarray, norm: float, size: float
-) -> Degenerate:
+def _measured(flat: Flat, directions: np.ndarray, inverse: np.ndarray, norm: float, size: float) -> Degenerate:
     """Look for a way down by relaxed steps along the rows of `directions` (m, p), then by descents from there."""
-    start, function = _flat_function(objective, params)
+    start, function = flat.start, flat.value_and_gradient
     here, gradient = function(start)
     noise = _NOISE * max(abs(here), norm * size**2)
     slope = float(np.linalg.norm(gradient))
@@ -130,22 +112,16 @@ def _measured(
 
 
 def examine(
-    objective: Objective,
-    params: Params,
-    kernel: np.ndarray,
-    inverse: np.ndarray,
-    norm: float,
-    size: float,
-    tolerance: float,
+    flat: Flat, kernel: np.ndarray, inverse: np.ndarray, norm: float, size: float, tolerance: float
 ) -> Degenerate:
-    """What third and fourth order, and then measurement, say on the columns of `kernel` (p, m)."""
+    """What third and fourth order, and then measurement, say at `flat.start` on the columns of `kernel` (p, m)."""
     m = kernel.shape[1]
     random = np.random.default_rng(0).standard_normal((_SAMPLES if m > 1 else 0, m))
     random /= np.linalg.norm(random, axis=1, keepdims=True)
     directions = np.concatenate([np.eye(m)[:_SAMPLES], random]) @ kernel.T
     lowest = np.inf
     for v in directions:
-        third, fourth = expand(objective, params, v, inverse)
+        third, fourth = expand(flat, v, inverse)
         if not (np.isfinite(third) and np.isfinite(fourth)):
             break
         if abs(third) > tolerance * norm / size:
@@ -158,4 +134,4 @@ def examine(
             return Degenerate(
                 "local minimum", "flat to third order in one direction, with a positive fourth derivative"
             )
-    return _measured(objective, params, directions, inverse, norm, size)
+    return _measured(flat, directions, inverse, norm, size)

@@ -195,7 +195,7 @@ def linear_rate(
     """Run gradient descent on a fixed sample from `start` and fit the rate at which it nears `minimiser`.
 
     The step size is 1/λ_max at the minimiser unless given. The rate is that of the second half of the steps that are
-    still above rounding.
+    still above rounding and above the error ‖∇f‖/λ_min of `minimiser` itself.
 
     >>> from planted import Network, objectives
     >>> loss = objectives.PopulationSquared(Network(np.eye(2), np.ones(2) / 2, "sigmoid"), output=np.ones(2) / 2)
@@ -209,7 +209,8 @@ def linear_rate(
     distances = to_numpy(
         _gradient_steps(objective, to_jax(as_matrix("start", start)), to_jax(end), jnp.asarray(eta), jnp.zeros(steps))
     )
-    live = int(np.sum(distances > 1e-9 * max(distances[0], 1e-300)))
+    own_error = float(np.linalg.norm(objective.gradient(end)) / max(float(values[0]), 1e-300))
+    live = int(np.sum(distances > max(1e-9 * float(distances[0]), 100 * own_error)))
     half = live // 2
     measured = float((distances[live - 1] / distances[half]) ** (1 / max(live - 1 - half, 1)))
     return LinearRate(measured, float(1 - eta * values[0]), eta, distances)

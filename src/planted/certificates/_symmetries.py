@@ -15,10 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.flatten_util import ravel_pytree
 from scipy.linalg import expm
 
 from planted.objectives import Objective, Params
+from planted.objectives._base import _value_and_gradient
+from planted.objectives._flat import flatten
 from planted.precision import float64
 
 Arrays = dict[str, np.ndarray]
@@ -270,14 +271,14 @@ def flat_symmetries(objective: Objective, params: Params, scale: float | None = 
     checked = objective.check(params)
     plain = not isinstance(checked, dict)
     arrays = {name: np.asarray(leaf) for name, leaf in ({"weights": checked} if plain else checked).items()}
-    here = float(objective.traced_value(checked))
+    here = float(_value_and_gradient(objective, checked)[0])
     unit = max(abs(here), 1e-300) if scale is None else max(scale, abs(here), 1e-300)
 
     def tree(point: Arrays) -> Params:
         return point["weights"] if plain else point
 
     def flat(point: Arrays) -> np.ndarray:
-        return np.asarray(ravel_pytree(tree(point))[0])
+        return flatten(tree(point))
 
     found: dict[str, list[np.ndarray]] = {}
     waiting: list[tuple[str, np.ndarray, list[Params]]] = []

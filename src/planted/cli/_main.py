@@ -10,9 +10,10 @@ import typer
 from planted import __version__
 from planted.cli._bench import bench
 from planted.cli._certify import certify
-from planted.cli._common import DATA_ERROR, INTERRUPTED
+from planted.cli._common import DATA_ERROR, INTERRUPTED, Stopped
 from planted.cli._demo import demo
 from planted.cli._fit import fit
+from planted.cli._plot import plot
 from planted.cli._predict import predict
 from planted.cli._reproduce import reproduce
 from planted.cli._score import score
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit status: 0 done, 1 ran but could not recover or certify, 2 the request or the data is wrong.",
 )
-for command in (demo, fit, predict, certify, score, reproduce, bench):
+for command in (demo, fit, predict, certify, score, plot, reproduce, bench):
     app.command()(command)
 
 
@@ -47,6 +48,8 @@ def main(arguments: list[str] | None = None) -> None:
             _say("interrupted: nothing was written", status)
     except KeyboardInterrupt:
         status = _say("interrupted: nothing was written", INTERRUPTED)
+    except Stopped as stopped:
+        status = _say(f"interrupted: {stopped}", INTERRUPTED)
     except (ValueError, TypeError, OSError, MemoryError) as error:
         status = _say(str(error) or type(error).__name__, DATA_ERROR)
     except Exception as error:

@@ -13,9 +13,14 @@ from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, print_js
 
 def score(
     data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ file with numbers, one row a sample.")],
-    order: Annotated[int, typer.Option(min=1, max=2, help="1 for ∇f/f, 2 for ∇²f/f.")] = 1,
-    bandwidth: Annotated[str, typer.Option(help="A positive number, 'rule' or 'held-out'.")] = "rule",
-    degree: Annotated[int, typer.Option(min=1, max=4, help="Of the local polynomial; 2 takes any inputs.")] = 2,
+    order: Annotated[int, typer.Option(min=1, max=4, help="m of ∇^m f / f; 3 and 4 want --degree 4.")] = 1,
+    bandwidth: Annotated[
+        str,
+        typer.Option(help="A positive number; 'rule' (s·n^(-1/(2p+2+d)), s the spread); 'held-out' (score matching)."),
+    ] = "rule",
+    degree: Annotated[
+        int, typer.Option(min=1, max=4, help="p of the local polynomial; 2 takes any number of inputs, others up to 3.")
+    ] = 2,
     query: Annotated[Path | None, typer.Option(help="Where scores are wanted; at the rows of DATA if omitted.")] = None,
     features: Annotated[str | None, typer.Option(help="Input columns, comma-separated; all others if omitted.")] = None,
     target: Annotated[str | None, typer.Option(help="Column to leave out.")] = None,
@@ -26,8 +31,9 @@ def score(
 ) -> int:
     """Estimate the score functions of the density that rows were drawn from, by local likelihood.
 
-    One line a query point: the entries of the score (of order 2, those on and above the diagonal), the effective
-    number of neighbours, and a status; entries are empty where there is no usable fit. Exit status 1 if none has one.
+    One line a query point: the distinct entries of the score (of order 2, those on and above the diagonal), the
+    effective number of neighbours, and a status; entries are empty where there is no usable fit. Exit status 1 if none
+    has one.
 
     Example: planted score data.csv --target y --order 1 --bandwidth held-out --out scores.csv
     """

@@ -17,28 +17,26 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import partial
 from math import comb
 from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from jax.scipy.linalg import solve_triangular
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from planted.inputs._bandwidth import choose_bandwidth
 from planted.inputs._base import checked_order
+from planted.inputs._kernel_sums import kernel_sums
 from planted.inputs._local_likelihood_general import MAX_FEATURES, fit_general
 from planted.inputs._scores import score_contraction, score_tensor
 from planted.precision import float64
 from planted.validation import as_matrix
 
-# A tile of weights of this size, in float32, stays in the processor's cache.
-_TILE = 800
-_LEAST_LOG = -1e30
+_SOLVED_AT_ONCE = 8192
 # Below this (spread/h)² the rounding of float32 changes a weight by less than one part in a thousand.
 _SINGLE_PRECISION_REACH = 1e3
 _ENTRIES_IN_FLIGHT = 2**21
@@ -86,49 +84,11 @@ class LocalFit:
         return f"{len(self.status)} query points: {parts}; median neighbours {np.median(self.neighbours):.3g}"
 
 
-def _upper(d: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.triu_indices(d)
-
-
-@partial(jax.jit, static_argnames=("leave_one_out",))
-def _weighted_sums(
-    X: jax.Array, n: jax.Array, queries: jax.Array, first: jax.Array, h: jax.Array, leave_one_out: bool
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Largest log-weight (q,), Σ w·(1, X, upper triangle of XXᵀ) (q, 1 + d + d(d+1)/2) and Σ w² (q,).
-
-    Weights are relative to the largest one, which is updated as tiles of points pass by: a query far from all
-    points gets a largest weight of one, never 0/0. `X` (tiles, t, d) is padded beyond its first n points;
-    `queries` (q, d) are numbers first, first + 1, … of the points when one is left out.
-    """
-    rows, columns = _upper(X.shape[-1])
-    scale = 1 / (h * h)
-    numbers = first + jnp.arange(queries.shape[0])
-    query_half = 0.5 * scale * jnp.sum(queries * queries, axis=1)
-
-    def add(carry: Any, tile: Any) -> tuple[Any, None]:
-        largest, sums, squares = carry
-        points, start = tile
-        index = start + jnp.arange(points.shape[0])
-        half = jnp.where(index < n, 0.5 * scale * jnp.sum(points * points, axis=1), jnp.inf)
-        log_weight = scale * (queries @ points.T) - half - query_half[:, None]
-        if leave_one_out:
-            log_weight = jnp.where(index == numbers[:, None], -jnp.inf, log_weight)
-        new = jnp.maximum(largest, jnp.max(log_weight, axis=1))
-        weight, shrink = jnp.exp(log_weight - new[:, None]), jnp.exp(largest - new)
-        features = jnp.concatenate(
-            [jnp.ones((points.shape[0], 1), X.dtype), points, points[:, rows] * points[:, columns]], axis=1
-        )
-        sums = sums * shrink[:, None] + weight @ features
-        return (new, sums, squares * shrink**2 + jnp.sum(weight * weight, axis=1)), None
-
-    q = queries.shape[0]
-    zero = (
-        jnp.full(q, _LEAST_LOG, X.dtype),
-        jnp.zeros((q, 1 + X.shape[-1] + len(rows)), X.dtype),
-        jnp.zeros(q, X.dtype),
-    )
-    starts = jnp.arange(X.shape[0]) * X.shape[1]
-    return lax.scan(add, zero, (X, starts))[0]
+def _places(d: int) -> np.ndarray:
+    """Where the entries of a symmetric (d, d) matrix are in the list of those on and above its diagonal."""
+    places = np.zeros((d, d), dtype=int)
+    places[np.triu_indices(d)] = np.arange(d * (d + 1) // 2)
+    return np.maximum(places, places.T)
 
 
 @jax.jit
@@ -145,22 +105,22 @@ def quadratic_fit(
     (0.0, 0.0)
     """
     d = queries.shape[1]
-    rows, columns = _upper(d)
     total = sums[:, 0]
     mean = sums[:, 1 : 1 + d] / total[:, None]
-    second = jnp.zeros((len(queries), d, d), sums.dtype)
-    second = second.at[:, rows, columns].set(sums[:, 1 + d :]).at[:, columns, rows].set(sums[:, 1 + d :])
+    second = sums[:, 1 + d + _places(d)]
     # The covariance of the offsets does not depend on where they are measured from.
     covariance = second / total[:, None, None] - mean[:, :, None] * mean[:, None, :]
     offset = mean - queries
     factor = jnp.linalg.cholesky(covariance)
     pivots = jnp.diagonal(factor, axis1=1, axis2=2) ** 2
     usable = jnp.all(pivots > 0, axis=1)
-    precision = jnp.linalg.inv(jnp.where(usable[:, None, None], covariance, jnp.eye(d, dtype=sums.dtype)))
+    eye = jnp.broadcast_to(jnp.eye(d, dtype=sums.dtype), covariance.shape)
+    inverse_factor = solve_triangular(jnp.where(usable[:, None, None], factor, eye), eye, lower=True)
+    precision = jnp.einsum("qki,qkj->qij", inverse_factor, inverse_factor)
     first = jnp.einsum("qij,qj->qi", precision, offset)
     log_det = jnp.sum(jnp.log(2 * jnp.pi * jnp.where(usable[:, None], pivots, 1.0)), axis=1)
     log_density = largest + jnp.log(total / n) - 0.5 * log_det - 0.5 * jnp.sum(first * offset, axis=1)
-    curvature = jnp.eye(d, dtype=sums.dtype) / h**2 - precision
+    curvature = eye / h**2 - precision
     flatness = jnp.where(usable, jnp.min(pivots, axis=1) / h**2, 0.0)
     return first, curvature, log_density, total**2 / squares, flatness
 
@@ -275,25 +235,14 @@ class LocalLikelihood(BaseEstimator):
         return 1e-3 if self._dtype == np.float32 else 1e-9
 
     def _quadratic(self, queries: np.ndarray, leave_one_out: bool) -> list[np.ndarray]:
-        """The closed form, a tile of queries against a tile of points at a time: memory O(n d + q d²)."""
-        dtype, (n, d) = self._dtype, self._points.shape
-        tile = min(_TILE, n)
-        tiles = -(-n // tile)
-        points = np.zeros((tiles * tile, d), dtype)
-        points[:n] = self._points
-        stacked = jnp.asarray(points.reshape(tiles, tile, d))
-        size = min(_TILE, len(queries))
+        """The closed form at all queries; memory O(n d + q d²)."""
+        sums = kernel_sums(self._points, queries, self.bandwidth_, self._dtype, leave_one_out)
         answers = []
-        for start in range(0, len(queries), size):
-            block = np.zeros((size, d))
-            given = queries[start : start + size]
-            block[: len(given)] = given
-            largest, sums, squares = _weighted_sums(
-                stacked, n, jnp.asarray(block, dtype), start, jnp.asarray(self.bandwidth_, dtype), leave_one_out
-            )
-            wide = [jnp.asarray(value, jnp.float64) for value in (largest, sums, squares)]
-            fitted = quadratic_fit(*wide, jnp.asarray(block), n - int(leave_one_out), self.bandwidth_)
-            answers.append([np.asarray(value)[: len(given)] for value in fitted])
+        for start in range(0, len(queries), _SOLVED_AT_ONCE):
+            some = slice(start, start + _SOLVED_AT_ONCE)
+            block = [jnp.asarray(value[some]) for value in (*sums, queries)]
+            fitted = quadratic_fit(*block, len(self._points) - int(leave_one_out), self.bandwidth_)
+            answers.append([np.array(value) for value in fitted])
         return [np.concatenate(parts) for parts in zip(*answers, strict=True)]
 
     def log_density(self, x: ArrayLike) -> np.ndarray:

@@ -51,7 +51,9 @@ def hermite(
     began = time.perf_counter()
     law = Gaussian.fit(X)
     Z = law.whiten(X[:_ROWS])
-    loss = Hermite24.on(ArrayRows(to_jax(Z), to_jax(y[: len(Z)] - y[: len(Z)].mean())), activation)
+    weight = None if sample_weight is None else sample_weight[: len(Z)]
+    targets = y[: len(Z)] - np.average(y[: len(Z)], weights=weight)
+    loss = Hermite24.on(ArrayRows(to_jax(Z), to_jax(targets), None if weight is None else to_jax(weight)), activation)
     start_key, run_key = jax.random.split(key)
     weights = random_rows(start_key, n_hidden, X.shape[1], _RESTARTS)
     scale = float(np.std(y)) / (n_hidden**0.5 * max(abs(activation.hermite(2)), abs(activation.hermite(4))))

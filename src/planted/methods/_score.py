@@ -40,7 +40,7 @@ class _Candidate:
 
 
 def _minimise(L: ScoreLandscape, n_hidden: int, key: jax.Array, progress: Progress) -> _Candidate:
-    full_rank = L.form == "full-rank"
+    full_rank = L.form.startswith("full-rank")
     if full_rank:
         starts = np.asarray(random_rows(key, n_hidden, n_hidden, _STARTS)) @ whitening(np.asarray(L.T), n_hidden).T
     else:
@@ -77,7 +77,8 @@ def score(
         that has its own data already, or a density, is used on the rows as they are.
 
     Each form of L is minimised by L-BFGS from four random starts. The directions with the least residual of a
-    least-squares output layer are refined; `details` holds both residuals, and those before refinement.
+    least-squares output layer are refined; `details` holds both residuals, and those before refinement. Row weights
+    enter L and the refinement; a law that is fitted to the rows, and the test behind "auto", take all rows alike.
 
     >>> from planted import activations, datasets
     >>> from planted.inputs import Logistic
@@ -102,7 +103,7 @@ def score(
     best: tuple[float, OutputLayer] | None = None
     for form, form_key in zip(_FORMS, jax.random.split(key, len(_FORMS)), strict=True):
         try:
-            L = ScoreLandscape(Z, y, law, form=form, n_hidden=n_hidden)
+            L = ScoreLandscape(Z, y, law, form=form, n_hidden=n_hidden, sample_weight=sample_weight)
         except ValueError as error:
             # T is not definite, or a moment vanishes: this form cannot be written down for these rows.
             details[f"{form} form"] = str(error)
@@ -111,7 +112,8 @@ def score(
         descents[f"score, {L.form}"] = found.run
         on_x, _ = frame.unwhiten_weights(found.directions)
         layer = least_squares_outputs(X, y, on_x / np.linalg.norm(on_x, axis=1, keepdims=True), activation)
-        residual = float(np.mean((Network(layer.weights, layer.output, activation).predict(X) - y) ** 2))
+        squares = (Network(layer.weights, layer.output, activation).predict(X) - y) ** 2
+        residual = float(np.average(squares, weights=sample_weight))
         details["residuals"][L.form] = residual / float(np.var(y))
         if best is None or residual < best[0]:
             best = residual, layer

@@ -13,7 +13,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from planted.precision import float64, to_jax, to_numpy
 from planted.pytrees import Pytree
@@ -95,14 +94,18 @@ class Objective(Pytree, ABC):
 
         A dict is flattened by sorted names, each array row by row.
         """
-        flat, unravel = ravel_pytree(self.check(params))
-        params = unravel(flat)
+        leaves, structure = jax.tree.flatten(self.check(params))
+        shapes, cuts = [leaf.shape for leaf in leaves], np.cumsum([leaf.size for leaf in leaves])
+        params, size = jax.tree.unflatten(structure, leaves), int(cuts[-1])
+        # Blocks of equal size share one program; the last is filled up with zeros.
+        width = min(size, _HESSIAN_COLUMNS)
         columns = []
-        for start in range(0, flat.size, _HESSIAN_COLUMNS):
-            block = jnp.eye(flat.size)[start : start + _HESSIAN_COLUMNS]
-            products = _hvps(self, params, jax.vmap(unravel)(block))
-            columns.append(np.asarray(jax.vmap(lambda tree: ravel_pytree(tree)[0])(products)))
-        matrix = np.concatenate(columns)
+        for start in range(0, size, width):
+            block = np.eye(width, size, start)
+            parts = [part.reshape(-1, *s) for part, s in zip(np.split(block, cuts[:-1], axis=1), shapes, strict=True)]
+            products = jax.tree.leaves(_hvps(self, params, jax.tree.unflatten(structure, parts)))
+            columns.append(np.concatenate([np.asarray(leaf).reshape(width, -1) for leaf in products], axis=1))
+        matrix = np.concatenate(columns)[:size]
         return (matrix + matrix.T) / 2
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from planted.objectives._base import Objective, Params, _hvp
-from planted.precision import float64
+from planted.objectives._base import Objective, Params
+from planted.objectives._flat import Flat
 
 DENSE_SIZE = 600
 """Up to this many parameters the whole Hessian is formed."""
@@ -65,38 +64,16 @@ class _Products:
         return self.multiply(np.asarray(vector).reshape(-1))
 
 
-def hessian_operator(objective: Objective, params: Params) -> Callable[[np.ndarray], np.ndarray]:
-    """v (p,) ↦ H v (p,) at `params`, parameters flattened as by :meth:`Objective.hessian`.
-
-    >>> from planted.objectives import Squared
-    >>> hessian_operator(Squared([[1.0]], [0.0], "quadratic"), np.ones((1, 1)))(np.ones(1))
-    array([6.])
-    """
-
-    @float64
-    def prepare() -> tuple[Any, Any]:
-        checked = objective.check(params)
-        return checked, ravel_pytree(checked)[1]
-
-    checked, unravel = prepare()
-
-    @float64
-    def multiply(vector: np.ndarray) -> np.ndarray:
-        product = _hvp(objective, checked, unravel(np.asarray(vector, dtype=np.float64)))
-        return np.asarray(ravel_pytree(product)[0])
-
-    return multiply
-
-
 def _dense(matrix: np.ndarray, lifted: np.ndarray | None) -> Curvature:
     p = len(matrix)
-    norm = float(np.max(np.abs(np.linalg.eigvalsh(matrix)))) if p else 0.0
+    raised = matrix
     if lifted is not None and lifted.shape[1]:
+        norm = float(np.max(np.abs(np.linalg.eigvalsh(matrix))))
         project = np.eye(p) - lifted @ lifted.T
         raised = project @ matrix @ project + (norm or 1.0) * lifted @ lifted.T
-    else:
-        raised = matrix
     values, vectors = np.linalg.eigh(raised)
+    if raised is matrix:
+        norm = float(np.max(np.abs(values)))
     v = vectors[:, 0]
     quotient = float(v @ matrix @ v)
     residual = float(np.linalg.norm(raised @ v - values[0] * v))
@@ -180,7 +157,35 @@ def smallest_curvature(
     >>> round(smallest_curvature(loss, np.zeros((1, 2))).eigenvalue, 12)
     -1.0
     """
-    size = int(sum(np.size(leaf) for leaf in (params.values() if isinstance(params, dict) else [params])))
-    if size <= max(dense_size, 2):
-        return _dense(objective.hessian(params), lifted)
-    return _lanczos(hessian_operator(objective, params), size, lifted, tolerance, max_restarts, seed)
+    flat = Flat(objective, params)
+    return smallest_eigenpair(hessian_of(flat, dense_size), len(flat.start), lifted, tolerance, max_restarts, seed)
+
+
+Hessian = np.ndarray | Callable[[np.ndarray], np.ndarray]
+"""A matrix (p, p), or v (p,) ↦ Hv (p,)."""
+
+
+def hessian_of(flat: Flat, dense_size: int = DENSE_SIZE) -> Hessian:
+    """The Hessian at `flat.start`: formed up to `dense_size` parameters, products above.
+
+    >>> from planted.objectives import Squared
+    >>> hessian_of(Flat(Squared([[1.0]], [0.0], "quadratic"), np.ones((1, 1))))
+    array([[6.]])
+    """
+    if len(flat.start) <= max(dense_size, 2):
+        return flat.hessian(flat.start)
+    return partial(flat.product, flat.start)
+
+
+def smallest_eigenpair(
+    hessian: Hessian, size: int, lifted: np.ndarray | None = None, tolerance: float = 1e-7, max_restarts: int = 100,
+    seed: int = 0,
+) -> Curvature:  # fmt: skip
+    """The same for a symmetric matrix that is given, or known by its products with vectors of length `size`.
+
+    >>> smallest_eigenpair(np.diag([3.0, -1.0]), 2).eigenvalue
+    -1.0
+    """
+    if isinstance(hessian, np.ndarray):
+        return _dense(hessian, lifted)
+    return _lanczos(hessian, size, lifted, tolerance, max_restarts, seed)

@@ -96,7 +96,9 @@ def full_rank_constants(
         delta = min(SMALL * abs(fourth) * accuracy / (largest * k * d**0.5 * kappa**0.5), curvature / 2)
     if not (np.isfinite(delta) and delta >= 0):
         raise ValueError(f"delta must be a non-negative number, not {delta!r}")
-    return Constants(base.mu, base.lam, float(largest), float(smallest), float(delta))
+    return Constants(
+        base.mu, base.lam, float(largest), float(smallest), float(delta), base.largest_mu, base.smallest_lam
+    )
 
 
 class FullRankLandscape(RowObjective):

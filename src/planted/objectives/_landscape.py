@@ -45,13 +45,18 @@ class AssumptionError(ValueError):
 
 @dataclass(frozen=True)
 class Constants:
-    """μ, λ (and δ), with the estimates of the output weights that they follow from."""
+    """μ, λ (and δ), with the estimates of the output weights that they follow from.
+
+    `largest_mu` and `smallest_lam` are what the theorem allows for those estimates.
+    """
 
     mu: float
     lam: float
     largest_output: float
     smallest_output: float
     delta: float = 0.0
+    largest_mu: float = float("nan")
+    smallest_lam: float = float("nan")
 
     def as_dict(self) -> dict[str, float]:
         """The same as a dictionary, for reports."""
@@ -91,11 +96,14 @@ def constants(fourth: float, largest: float, smallest: float, mu: float | None, 
         if value is not None and not (np.isfinite(value) and value >= 0):
             raise ValueError(f"{name} must be a non-negative number, not {value!r}")
     kappa = largest / max(smallest, _LEAST_RATIO * largest)
+    largest_mu, smallest_lam = float(12 * SMALL / kappa), float(4 * 6**0.5 * abs(fourth) * largest)
     return Constants(
-        mu=12 * SMALL / kappa if mu is None else float(mu),
-        lam=4 * 6**0.5 * abs(fourth) * largest if lam is None else float(lam),
+        mu=largest_mu if mu is None else float(mu),
+        lam=smallest_lam if lam is None else float(lam),
         largest_output=float(largest),
         smallest_output=float(smallest),
+        largest_mu=largest_mu,
+        smallest_lam=smallest_lam,
     )
 
 

@@ -16,7 +16,10 @@ and λ‖A(I − P)‖² keeps A inside.
 
 Where the κ*_i have both signs (a ReLU neuron on a mixture has κ* > 0 far from the middle and κ* < 0 near it) L has
 no good landscape. For orthonormal rows the unfolding of E[y S₄] to a d² × d² matrix has eigenvalues κ*_i, and its
-absolute value has the weights |κ*_i| instead; L over it is the "mixed-sign" form.
+absolute value has the weights |κ*_i| instead; L over it is the "mixed-sign" form. For other full-rank rows the same
+holds in coordinates that whiten T, where the rows √τ_i a*_i are orthonormal: the "full-rank, mixed-sign" form. It
+needs τ_i of one sign, as ReLU neurons with positive outputs have whatever the density, since E[φ''(a·x)] is the
+density of a·x at zero. With outputs of both signs T is indefinite and defines no norm.
 
 Variance reduction. Any polynomial q of degree ≤ 3 has E[q(x) S₄(x)] = E[∇⁴q] = 0, so subtracting from y the
 quadratic that fits it best leaves the expectation and removes most of the variance. (The score functions S_1, S_2
@@ -26,6 +29,7 @@ themselves would not do: unless x is Gaussian they are not orthogonal to S_4.)
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -40,7 +44,7 @@ from planted.objectives._full_rank import full_rank_constants, whitening
 from planted.objectives._landscape import SMALL, Constants
 from planted.objectives._score_pairs import TensorPairs, pairs_for, query_points
 from planted.precision import float64, to_jax
-from planted.validation import as_rows
+from planted.validation import as_matrix, as_rows
 
 _ROWS_PER_COEFFICIENT = 8
 _LEAST_RATIO = 0.05
@@ -50,8 +54,8 @@ FORMS = ("auto", "orthogonal", "mixed-sign", "full-rank")
 _SIGNIFICANT = 4.0
 
 
-def polynomial_residual(X: np.ndarray, y: np.ndarray, degree: int) -> np.ndarray:
-    """y (n,) less its least-squares polynomial of degree ≤ 2 in the columns of X (n, d).
+def polynomial_residual(X: np.ndarray, y: np.ndarray, degree: int, weight: np.ndarray | None = None) -> np.ndarray:
+    """y (n,) less its least-squares polynomial of degree ≤ 2 in the columns of X (n, d), rows weighted by `weight`.
 
     The degree is lowered until there are eight rows a coefficient, as fitting more would take signal with it.
     Normal equations of standardised columns, a block of rows at a time; a block of the design matrix has
@@ -77,8 +81,9 @@ def polynomial_residual(X: np.ndarray, y: np.ndarray, degree: int) -> np.ndarray
     gram, cross = np.zeros((sizes[degree],) * 2), np.zeros(sizes[degree])
     for start in range(0, n, _BLOCK):
         block = design(start)
-        gram += block.T @ block
-        cross += block.T @ y[start : start + _BLOCK]
+        weighted = block if weight is None else block * weight[start : start + _BLOCK, None]
+        gram += weighted.T @ block
+        cross += weighted.T @ y[start : start + _BLOCK]
     coefficients = np.linalg.lstsq(gram, cross, rcond=None)[0]
     return np.concatenate([y[start : start + _BLOCK] - design(start) @ coefficients for start in range(0, n, _BLOCK)])
 
@@ -100,6 +105,8 @@ def score_constants(kappa: np.ndarray, mu: float | None, lam: float | None) -> C
         lam=4 * largest if lam is None else float(lam),
         largest_output=largest,
         smallest_output=float(kappa.min()),
+        largest_mu=SMALL * smallest / largest,
+        smallest_lam=4 * largest,
     )
 
 
@@ -118,8 +125,8 @@ class ScoreLandscape(Objective):
         μ and λ, by default from estimates of the κ*_i.
     form : "auto", "orthogonal", "mixed-sign" or "full-rank"
         "full-rank" regularises with the norm of T; the others with ‖a‖, for teachers with orthonormal rows.
-        "auto" is "orthogonal" unless an estimated κ*_i of the other sign is four standard errors from zero,
-        then "mixed-sign" (at most 40 inputs).
+        "auto" is "orthogonal". Where an estimated κ*_i of the other sign is four standard errors from zero,
+        "auto" and "full-rank" take their mixed-sign forms (at most 40 inputs).
     delta : float or None
         Weight of the ℓ2 term of the full-rank form, needed where there are fewer neurons than inputs; None
         takes the value of Theorem A.5 of Ge et al. (2017).
@@ -128,18 +135,20 @@ class ScoreLandscape(Objective):
         needs E[φ''(a*_i·x)] ≠ 0.
     variance_reduction : bool
         Subtract the best quadratic from y first.
+    sample_weight : array (n,), optional
+        Row weights in every average; the law of the inputs is taken as given.
 
     Attributes
     ----------
     constants : Constants
         μ, λ, δ; `largest_output` and `smallest_output` are those of s·κ (of |κ| in the mixed-sign form).
     form : str
-        The form that is used.
+        The form that is used: "orthogonal", "mixed-sign", "full-rank" or "full-rank, mixed-sign".
     kappa : array (k,)
         Estimates of s κ*_i (of s κ*_i/τ_i² in the full-rank form), largest first.
     signs_agree : bool
-        Whether no κ*_i has significantly the other sign, as Assumption 2(a) asks; only the mixed-sign form
-        recovers where it is False.
+        Whether no κ*_i has significantly the other sign, as Assumption 2(a) asks; only the mixed-sign forms
+        recover where it is False.
 
     Examples
     --------
@@ -173,16 +182,23 @@ class ScoreLandscape(Objective):
         delta: float | None = 0.0,
         n_hidden: int | None = None,
         variance_reduction: bool = True,
+        sample_weight: ArrayLike | None = None,
     ) -> None:
         rows, targets = as_rows(X, y)
         self._check(rows, inputs, form)
         k = min(n_hidden or rows.shape[1], rows.shape[1])
-        reduced = polynomial_residual(rows, targets, 2) if variance_reduction else targets
+        weight = _relative(sample_weight, len(rows))
+
+        def rest(degree: int) -> np.ndarray:
+            # Every average below is linear in y, so that weighting y weights its row.
+            left = polynomial_residual(rows, targets, degree, weight) if variance_reduction else targets
+            return left if weight is None else weight * left
+
+        reduced = rest(2)
         self.pairs = pairs_for(rows, reduced, inputs)
         basis, T = np.eye(rows.shape[1]), np.eye(rows.shape[1])
         if form == "full-rank" or k < rows.shape[1]:
-            second_targets = polynomial_residual(rows, targets, 1) if variance_reduction else targets
-            T, basis = _teacher_span(inputs.mean_score(query_points(rows, inputs), second_targets, 2), k)
+            T, basis = _teacher_span(inputs.mean_score(query_points(rows, inputs), rest(1), 2), k)
         if form == "full-rank":
             basis = whitening(T, k)
         else:
@@ -195,9 +211,11 @@ class ScoreLandscape(Objective):
         self.signs_agree = bool(sign * spectrum[least] >= 0) or not self._significant(
             rows, reduced, inputs, basis, directions[:, least], abs(spectrum[least])
         )
-        self.form = form if form != "auto" else "orthogonal" if self.signs_agree else "mixed-sign"
-        if self.form == "mixed-sign":
-            self.pairs = TensorPairs.absolute(rows, reduced, inputs, k)
+        self.form = "orthogonal" if form == "auto" else form
+        if form in ("auto", "full-rank") and not self.signs_agree:
+            self.form = "mixed-sign" if form == "auto" else "full-rank, mixed-sign"
+        if self.form.endswith("mixed-sign"):
+            self.pairs = TensorPairs.absolute(rows, reduced, inputs, basis)
             self.kappa = sign * spectrum[np.argsort(-np.abs(spectrum))[:k]]
             sign, weights = 1.0, np.abs(self.kappa)
         else:
@@ -254,7 +272,7 @@ class ScoreLandscape(Objective):
             delta = 2 * base.delta
         if not (np.isfinite(delta) and delta >= 0):
             raise ValueError(f"delta must be a non-negative number, not {delta!r}")
-        return Constants(chosen.mu, chosen.lam, chosen.largest_output, chosen.smallest_output, float(delta))
+        return replace(chosen, delta=float(delta))
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
@@ -284,6 +302,20 @@ class ScoreLandscape(Objective):
         rest = jax.jvp(jax.grad(self.penalty), (params,), (direction,))[1]
         product = self.pairs.traced_hvp(params @ self.projector, direction @ self.projector)
         return self.sign * product @ self.projector + rest
+
+
+def _relative(sample_weight: ArrayLike | None, n: int) -> np.ndarray | None:
+    """Row weights (n,) with mean one, or None.
+
+    >>> _relative([1.0, 3.0], 2)
+    array([0.5, 1.5])
+    """
+    if sample_weight is None:
+        return None
+    weight = as_matrix("sample_weight", sample_weight, 1)
+    if len(weight) != n or np.any(weight < 0) or weight.sum() == 0:
+        raise ValueError(f"sample_weight must be {n} non-negative numbers, not all zero")
+    return weight / weight.mean()
 
 
 def _teacher_span(moment: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -170,17 +170,19 @@ class TensorPairs(Objective):
         return cls._build(tensor=to_jax(tensor), mu=jnp.asarray(-1.0))
 
     @classmethod
-    def absolute(cls, X: np.ndarray, y: np.ndarray, inputs: Any, k: int) -> TensorPairs:
-        """The same for |M|, the unfolding M (d², d²) of the tensor with its k largest eigenvalues made positive.
+    def absolute(cls, X: np.ndarray, y: np.ndarray, inputs: Any, basis: np.ndarray) -> TensorPairs:
+        """The same for |M|, the unfolding M (k², k²) of the tensor in coordinates where the teacher is orthonormal.
 
-        For orthonormal a*_i the eigenvalues are κ*_i with eigenvectors a*_i ⊗ a*_i, so that
-        |M| = Σ_i |κ*_i| (a*_i a*_iᵀ) ⊗ (a*_i a*_iᵀ) whatever the signs.
+        `basis` is W (d, k) with orthonormal o_i = Wᵀ√τ_i a*_i. The k largest eigenvalues of M are κ*_i/τ_i², with
+        eigenvectors o_i ⊗ o_i, so that |M| = Σ_i |κ*_i|/τ_i² (o_i o_iᵀ) ⊗ (o_i o_iᵀ) whatever the signs; W† takes
+        it back. For orthonormal a*_i, W = I and τ_i = 1.
         """
-        single, d = cls.of(X, y, inputs), X.shape[1]
-        values, vectors = np.linalg.eigh(np.asarray(single.tensor).reshape(d * d, d * d))
+        single, k = cls.of(X, y, inputs), basis.shape[1]
+        values, vectors = np.linalg.eigh(_in_frame(np.asarray(single.tensor), basis).reshape(k * k, k * k))
         kept = np.argsort(-np.abs(values))[:k]
         matrix = (vectors[:, kept] * np.abs(values[kept])) @ vectors[:, kept].T
-        return cls._build(tensor=to_jax(matrix.reshape(d, d, d, d)), mu=single.mu)
+        tensor = _in_frame(matrix.reshape(k, k, k, k), np.linalg.pinv(basis))
+        return cls._build(tensor=to_jax(tensor), mu=single.mu)
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
@@ -193,6 +195,17 @@ class TensorPairs(Objective):
         outer = (params[:, :, None] * params[:, None, :]).reshape(k, d * d)
         each = outer @ self.tensor.reshape(d * d, d * d)
         return jnp.sum(jnp.sum(each, axis=0) * jnp.sum(outer, axis=0)) - (1 + self.mu) * jnp.sum(each * outer)
+
+
+def _in_frame(tensor: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """T(W, W, W, W), an array (k, k, k, k), from T (d, d, d, d) and W (d, k).
+
+    >>> float(_in_frame(np.ones((2, 2, 2, 2)), np.ones((2, 1)))[0, 0, 0, 0])
+    16.0
+    """
+    for _ in range(4):
+        tensor = np.tensordot(tensor, basis, axes=(0, 0))
+    return tensor
 
 
 def query_points(X: np.ndarray, inputs: Any) -> np.ndarray | None:

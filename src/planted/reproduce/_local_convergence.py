@@ -97,13 +97,16 @@ def local_convergence(
         name: leaf + distance * jax.random.normal(key, leaf.shape, jnp.float64)
         for key, (name, leaf) in zip(keys[2:], teacher.items(), strict=True)
     }
-    every = max(steps // 400, 1)
+    predicted = float((1 - step * smallest**2 / n) ** 2)
+    # Long enough for the loss to fall by e⁻⁶⁰ at that rate, where `steps` allow it.
+    enough = int(min(steps, np.ceil(-60 / np.log(predicted)))) if 0 < predicted < 1 else steps
+    every = max(enough // 200, 1)
+    steps = 200 * every
     losses = np.asarray(gradient_descent(start, x, y, step, act, steps, every, "both")[1])
     live = losses[losses > _TINY]
     tail = live[len(live) // 2 :]
     slope = np.polyfit(np.arange(len(tail)) * every, np.log(tail), 1)[0] if len(tail) > 2 else float("nan")
     rate = float(np.exp(slope))
-    predicted = float((1 - step * smallest**2 / n) ** 2)
     return LocalConvergence(
         act.name, d, k, n, float(step), rate, predicted, (1 - rate) * n / (float(step) * d), float(smallest),
         float(largest), losses, every,

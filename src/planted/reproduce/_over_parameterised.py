@@ -8,13 +8,16 @@ The paper leaves step size, iterations and the meaning of "global minimum" open.
 fixed size for `steps` iterations and Levenberg–Marquardt then settles what it was converging to: a loss below 1e-10 is
 global.
 
+Under gradient flow ‖w_q‖² − 2v_q² is conserved for φ(z) = z², and it is about −1 at the paper's start, so no output of
+a quadratic network can change its sign: from v₀ = ±1 wrong signs stay. With v = 1 fixed, teachers of less than n
+parameters are found more often again the smaller they are, so that only kd ≥ n belongs to the crossing.
+
 Figure 4 fits random labels y ~ N(0, 1). As printed, x ↦ 1ᵀφ(Wx), it cannot reach zero: softplus and z² are positive,
 so every negative label leaves a residual. With both layers learned it can, and both are shown.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,72 +25,38 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import minimize
 
 from planted import activations
 from planted.activations import Activation
 from planted.precision import float64
 from planted.seeding import key_from
-from planted.solvers import silent
-from planted.solvers._result import Progress
-
-PAPER = {"figure 2a": 11.40, "figure 2b": 10.70, "figure 3a": 5.5, "figure 3b": 25.40}
-"""Crossings that the paper reports: k, d (softplus, b = 10), k, d (quadratic)."""
 
 _ROWS = 100
 _GLOBAL = 1e-10
+_DRAWS = 200
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """One panel of Figures 2 and 3.
+class Panel:
+    """One panel of Figures 2 and 3: what is varied, what is fixed, the step size over k, the paper's crossing."""
 
-    Attributes
-    ----------
-    name : str
-        "figure 2a" and so on.
-    varied : "k" or "d"
-    values : array (m,)
-        Of k or d.
-    fraction : array (m,)
-        Problems all of whose starts reached the global minimum.
-    starts_fraction : array (m,)
-        Single starts that did.
-    crossing : float
-        Where the fitted logistic curve is 1/2.
-    starts_crossing : float
-        The same for the fraction of single starts.
-    slope : float
-        Of the logistic curve's exponent.
-    paper : float
-        The crossing that the paper reports.
-    runs : int
-    seconds : float
-    """
-
-    name: str
+    activation: Activation
     varied: str
-    values: np.ndarray
-    fraction: np.ndarray
-    starts_fraction: np.ndarray
-    crossing: float
-    starts_crossing: float
-    slope: float
+    fixed: int
+    rate: float
     paper: float
-    runs: int
-    seconds: float
 
-    @property
-    def difference(self) -> float:
-        """Relative difference of the crossing from the paper's."""
-        return self.crossing / self.paper - 1
+    def sizes(self, value: int) -> tuple[int, int]:
+        """(k, d) where the varied one is `value`."""
+        return (value, self.fixed) if self.varied == "k" else (self.fixed, value)
 
-    def __str__(self) -> str:
-        pairs = ", ".join(f"{v}: {f:.2f}" for v, f in zip(self.values, self.fraction, strict=True))
-        return (
-            f"{self.name}: {self.varied} = {self.crossing:.2f}, paper {self.paper:.2f} ({self.difference:+.0%}), "
-            f"{self.runs} runs in {self.seconds:.0f} s; fraction by {self.varied}: {pairs}"
-        )
+
+PANELS = {
+    "2a": Panel(activations.softplus(b=10.0), "k", 10, 0.5, 11.40),
+    "2b": Panel(activations.softplus(b=10.0), "d", 10, 0.5, 10.70),
+    "3a": Panel(activations.get("quadratic"), "k", 20, 0.02, 5.5),
+    "3b": Panel(activations.get("quadratic"), "d", 5, 0.02, 25.40),
+}
 
 
 def logistic_crossing(values: np.ndarray, fraction: np.ndarray, trials: int) -> tuple[float, float]:
@@ -99,15 +68,47 @@ def logistic_crossing(values: np.ndarray, fraction: np.ndarray, trials: int) -> 
     >>> round(crossing, 3), slope > 0
     (2.0, True)
     """
-    x, p = np.asarray(values, dtype=np.float64), np.asarray(fraction, dtype=np.float64)
-    centre = x.mean()
+    crossing, slope = _fit_logistic(np.asarray(values, np.float64), np.asarray(fraction, np.float64)[None], trials)
+    return float(crossing[0]), float(slope[0])
 
-    def loss(theta: np.ndarray) -> float:
-        z = theta[0] + theta[1] * (x - centre)
-        return float(trials * np.sum(np.logaddexp(0, z) - p * z) + 1e-3 * theta[1] ** 2)
 
-    offset, slope = minimize(loss, np.array([0.0, 1.0]), method="BFGS").x
-    return float(centre - offset / slope), float(slope)
+def _fit_logistic(x: np.ndarray, p: np.ndarray, trials: int) -> tuple[np.ndarray, np.ndarray]:
+    """Crossings and slopes for every row of fractions `p` (b, m), by Newton's method with halved steps."""
+    design = np.stack([np.ones(len(x)), x - x.mean()])
+    ridge = np.array([1e-6, 2e-3])
+
+    def loss(theta: np.ndarray) -> np.ndarray:
+        z = theta @ design
+        return trials * np.sum(np.logaddexp(0, z) - p * z, axis=1) + 0.5 * np.sum(ridge * theta**2, axis=1)
+
+    theta = np.tile([0.0, 1.0], (len(p), 1))
+    for _ in range(100):
+        mean = 0.5 * (1 + np.tanh(0.5 * theta @ design))
+        gradient = trials * (mean - p) @ design.T + ridge * theta
+        hessian = trials * np.einsum("bm,im,jm->bij", mean * (1 - mean), design, design) + np.diag(ridge)
+        step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        here, length = loss(theta), np.ones(len(p))
+        while np.any(worse := (loss(theta - length[:, None] * step) > here) & (length > 1e-9)):
+            length = np.where(worse, length / 2, length)
+        theta = theta - length[:, None] * step
+        if np.max(np.abs(gradient)) < 1e-10 * trials:
+            break
+    return x.mean() - theta[:, 0] / theta[:, 1], theta[:, 1]
+
+
+def crossing_error(values: np.ndarray, counts: np.ndarray, trials: int, seed: int = 0) -> float:
+    """Standard error of the crossing, by resampling the problems of every value (200 times).
+
+    `counts` (values, problems) are successes out of `trials`.
+
+    >>> counts = np.repeat([[0, 0, 1], [0, 1, 1], [1, 1, 1]], 10, axis=1)
+    >>> 0 < crossing_error(np.array([1.0, 2.0, 3.0]), counts, 1) < 0.5
+    True
+    """
+    n, problems = counts.shape
+    picks = np.random.default_rng(seed).integers(problems, size=(_DRAWS, n, problems))
+    fractions = np.take_along_axis(counts[None], picks, axis=2).mean(axis=2) / trials
+    return float(np.std(_fit_logistic(np.asarray(values, np.float64), fractions, problems * trials)[0]))
 
 
 def _predict(params: Any, x: jax.Array, activation: Activation, neurons: Any = 1.0) -> jax.Array:
@@ -222,72 +223,49 @@ def _ends(
 
 
 @float64
-def sweep(
-    name: str,
-    *,
-    problems: int = 10,
-    starts: int = 10,
-    steps: int = 5000,
-    polish: int = 200,
-    values: tuple[int, ...] | None = None,
-    outputs: str | None = None,
+def reached(
+    panel: str, value: int, *, reading: str = "signs", widest: int, problems: int, starts: int, steps: int, polish: int,
     random_state: Any = 0,
-    progress: Progress = silent,
-) -> Sweep:
-    """One panel of Figure 2 or 3: "figure 2a", "figure 2b", "figure 3a" or "figure 3b".
+) -> np.ndarray:  # fmt: skip
+    """Which starts of which planted problems end at zero loss: booleans (problems, starts).
 
-    `outputs` is "signs" (both layers learned, v₀ = ±1: the text; default for Figure 2) or "ones" (v = v* = 1 fixed;
-    default for Figure 3). Under gradient flow ‖w_q‖² − 2v_q² is conserved for φ(z) = z², and it is about −1 at the
-    paper's start, so no output of a quadratic network can change its sign: from v₀ = ±1 wrong signs stay, and the
-    crossings lie at larger k and d than the paper's. Panels of Figure 3 start at kd = n: below, the teacher is the only
-    zero of the loss and is found more often again the smaller k or d, so no logistic curve fits both branches.
+    Parameters
+    ----------
+    panel : str
+        A name in :data:`PANELS`.
+    value : int
+        Of k or d, at most `widest`: all values of a panel share one compiled program of that size.
+    reading : "signs" or "ones"
+        Both layers learned from v₀ = ±1, as the text says; or v = v* = 1 fixed and the weights learned.
 
-    >>> panel = sweep("figure 3a", problems=2, starts=2, steps=200, polish=50, values=(3, 8))
-    >>> panel.fraction.shape, panel.runs
-    ((2,), 8)
+    Examples
+    --------
+    >>> hits = reached("3a", 8, reading="ones", widest=8, problems=2, starts=3, steps=200, polish=50)
+    >>> hits.shape
+    (2, 3)
     """
-    plans: dict[str, tuple[Any, str, int, tuple[int, ...], float]] = {
-        "figure 2a": (activations.softplus(b=10.0), "k", 10, (6, 8, 9, 10, 11, 12, 13, 14, 16), 0.5),
-        "figure 2b": (activations.softplus(b=10.0), "d", 10, (6, 8, 9, 10, 11, 12, 13, 14, 16), 0.5),
-        "figure 3a": (activations.get("quadratic"), "k", 20, (5, 6, 7, 8, 9, 10), 0.02),
-        "figure 3b": (activations.get("quadratic"), "d", 5, (20, 22, 24, 26, 28, 30), 0.02),
-    }
-    if name not in plans:
-        raise ValueError(f"unknown panel {name!r}; known: {', '.join(plans)}")
-    activation, varied, fixed, chosen, rate = plans[name]
-    chosen = values or chosen
-    outputs = outputs or ("ones" if activation.name == "quadratic" else "signs")
-    began = time.perf_counter()
-    key = key_from(random_state)
-    reached = []
-    shape = (max(chosen), fixed) if varied == "k" else (fixed, max(chosen))
-    for index, value in enumerate(chosen):
-        k, d = (value, fixed) if varied == "k" else (fixed, value)
-        ends = _ends(
-            jax.random.fold_in(key, index), rate / k, d, k, activation, outputs, shape, problems, starts, steps, polish
-        )
-        reached.append(np.asarray(ends) < _GLOBAL)
-        progress(index + 1, len(chosen), f"{name}: {varied} = {value}, {reached[-1].mean():.2f} of the starts")
-    fraction = np.array([np.all(hits, axis=1).mean() for hits in reached])
-    single = np.array([hits.mean() for hits in reached])
-    crossing, slope = logistic_crossing(np.array(chosen), fraction, problems)
-    starts_crossing = logistic_crossing(np.array(chosen), single, problems * starts)[0]
-    return Sweep(
-        name, varied, np.array(chosen), fraction, single, crossing, starts_crossing, slope, PAPER[name],
-        len(chosen) * problems * starts, time.perf_counter() - began,
+    if panel not in PANELS or reading not in ("signs", "ones"):
+        raise ValueError(f"unknown panel {panel!r} or reading {reading!r}")
+    plan = PANELS[panel]
+    k, d = plan.sizes(value)
+    ends = _ends(
+        key_from(random_state), plan.rate / k, d, k, plan.activation, reading, plan.sizes(widest), problems, starts,
+        steps, polish,
     )  # fmt: skip
+    return np.asarray(ends) < _GLOBAL
 
 
 @dataclass(frozen=True)
 class RandomLabels:
-    """One curve of Figure 4: RMSE = √L against iterations on random labels.
+    """Curves of Figure 4: RMSE = √L against iterations on random labels, from several starts.
 
     Attributes
     ----------
     activation, layers : str
-        `layers` is "both", or "first" with all outputs one as the text says.
+        `layers` is "both", from outputs ±1 in turn, or "first" with all outputs one as the text says.
     k, d, n : int
-    iterations, rmse : arrays (m,)
+    iterations : array (m,)
+    rmse : array (m, starts)
     floor : float
         Least RMSE possible when the prediction cannot be negative and `layers` is "first", else 0.
     """
@@ -301,22 +279,15 @@ class RandomLabels:
     rmse: np.ndarray
     floor: float
 
-    def __str__(self) -> str:
-        size = f"k = {self.k} (kd = {self.k * self.d / self.n:.2f} n)"
-        return (
-            f"figure 4, {self.activation}, layers learned: {self.layers}, {size}: "
-            f"RMSE {self.rmse[-1]:.2e} after {self.iterations[-1]} steps, floor {self.floor:.2e}"
-        )
-
 
 @float64
 def random_labels(
-    activation: str, k: int, *, layers: str = "both", steps: int = 50_000, random_state: Any = 0
+    activation: str, k: int, *, layers: str = "both", steps: int = 50_000, starts: int = 1, random_state: Any = 0
 ) -> RandomLabels:
     """Gradient descent on labels y ~ N(0, 1) that have nothing to do with x ~ N(0, I); n = 100.
 
     >>> curve = random_labels("softplus", 5, steps=400)
-    >>> bool(curve.rmse[-1] < curve.rmse[0])
+    >>> bool(curve.rmse[-1, 0] < curve.rmse[0, 0])
     True
     """
     act, d, rate = (
@@ -327,13 +298,18 @@ def random_labels(
     if layers == "first":
         # With all outputs positive the start predicts far too much, and a long first step would silence every neuron.
         rate = rate / 10
-    x_key, y_key, w_key, v_key = jax.random.split(key_from(random_state), 4)
+    x_key, y_key, w_key = jax.random.split(key_from(random_state), 3)
     x = jax.random.normal(x_key, (_ROWS, d), jnp.float64)
     y = jax.random.normal(y_key, (_ROWS,), jnp.float64)
-    output = jax.random.rademacher(v_key, (k,), jnp.float64) if layers == "both" else jnp.ones(k)
-    params = {"weights": jax.random.normal(w_key, (k, d), jnp.float64) / d**0.5, "output": output}
+    # Signs in turn: those of a quadratic network stay, so that too few of one sign would decide the end.
+    output = jnp.where(jnp.arange(k) % 2 == 0, 1.0, -1.0) if layers == "both" else jnp.ones(k)
+    weights = jax.random.normal(w_key, (starts, k, d), jnp.float64) / d**0.5
+    params = {"weights": weights, "output": jnp.tile(output, (starts, 1))}
     every = max(steps // 200, 1)
-    losses = np.asarray(gradient_descent(params, x, y, rate, act, steps, every, layers)[1])
+    # One start after another: products of small matrices are slower side by side.
+    losses = np.asarray(
+        jax.lax.map(lambda start: gradient_descent(start, x, y, rate, act, steps, every, layers)[1], params)
+    ).T
     negative = np.minimum(np.asarray(y), 0.0)
     floor = float(np.sqrt(np.mean(negative**2) / 2)) if layers == "first" else 0.0
     return RandomLabels(activation, layers, k, d, _ROWS, every * np.arange(1, len(losses) + 1), np.sqrt(losses), floor)

@@ -2,18 +2,16 @@ r"""Does descent on the population squared loss find an orthonormal ReLU teacher
 
 For k = d neurons the loss ½ E (Σ relu(w_i·x) − Σ relu(x_i))² has minima that are not the teacher from k = 6 on (Safran
 and Shamir 2018). Random starts w_i ~ N(0, I/d) are descended by L-BFGS, polished by Newton's method until the gradient
-norm is below 1e-9, and told apart by certificate. The same starts run on the losses G and F of Ge et al. (2017), and,
-with neurons added, on the same squared loss: students with k + 1, k + 2 or 2k neurons.
-
-Over-parameterised minima are degenerate (the loss grows like a cube in some directions), so descent towards them is
-slower than any exponential and their gradients do not reach 1e-9: for those students a loss below 1e-6 of the start's
-counts as global, and what is left at the step limit as not converged.
+norm is below 1e-9, and told apart by certificate; ends that are saddles are left and descended again. The same starts
+run on the losses G and F of Ge et al. (2017), and, with neurons added, on the same squared loss: students with k + 1,
+k + 2 or 2k neurons. Their minima are degenerate (the loss grows like a cube in some directions), where Newton's method
+still halves the distance with every step. Neurons that coincide have an angle known to the root of the rounding error
+only, 1e-8, and so have gradients at the global minima of wide students: those are told by their loss.
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,63 +19,14 @@ import numpy as np
 from planted.certificates import certify
 from planted.networks import Network
 from planted.objectives import Objective, PopulationFullRankLandscape, PopulationLandscape, PopulationSquared
-from planted.reproduce._study import Entry, Study, claim
-from planted.solvers import lbfgs, newton_polish, silent
-from planted.solvers._result import Progress
+from planted.reproduce._store import Rows
+from planted.reproduce._study import Cell, Claim, Config, Entry, claim
+from planted.solvers import lbfgs, leave_saddles, newton_polish
 
 GRADIENT_TOLERANCE = 1e-9
 STUDENTS = ("squared", "G", "F", "k+1", "k+2", "2k")
 
-_TITLE = "which random starts find an orthonormal ReLU teacher, and which are trapped"
 _SAME_VALUE = 1e-7
-_SMALL_LOSS = 1e-6
-_PLAN = {6: 300, 8: 200, 10: 200, 15: 100, 20: 100, 30: 50, 50: 30, 100: 10}
-_QUICK = {6: 10, 10: 10, 20: 6}
-
-
-@dataclass(frozen=True)
-class Ends:
-    """Where the starts of one student ended.
-
-    Attributes
-    ----------
-    student : str
-        One of :data:`STUDENTS`.
-    k, starts : int
-    global_, spurious, saddle, unsettled : int
-        Starts that ended at a global minimum, at a minimum certified not to be global, at a saddle, or at neither.
-    values : tuple of float
-        Distinct losses of the spurious minima, rising.
-    largest_gradient : float
-        Largest gradient norm among the ends that were certified.
-    least_eigenvalue : float
-        Smallest Hessian eigenvalue among the spurious minima, relative to the spectral norm.
-    seconds : float
-    """
-
-    student: str
-    k: int
-    starts: int
-    global_: int
-    spurious: int
-    saddle: int
-    unsettled: int
-    values: tuple[float, ...]
-    largest_gradient: float
-    least_eigenvalue: float
-    seconds: float
-
-    @property
-    def fraction(self) -> float:
-        """Share of starts that reached a global minimum."""
-        return self.global_ / self.starts
-
-    def __str__(self) -> str:
-        trap = f"; losses {self.values[0]:.4g} to {self.values[-1]:.4g}" if self.values else ""
-        return (
-            f"k = {self.k:3d} {self.student:8s} {self.global_:4d} of {self.starts} global, {self.spurious} spurious, "
-            f"{self.saddle} saddles, {self.unsettled} unsettled ({self.seconds:.0f} s{trap})"
-        )
 
 
 def student_loss(student: str, k: int) -> tuple[Objective, int]:
@@ -96,92 +45,139 @@ def student_loss(student: str, k: int) -> tuple[Objective, int]:
     return PopulationSquared(teacher), {"squared": k, "k+1": k + 1, "k+2": k + 2, "2k": 2 * k}[student]
 
 
-def _kind(loss: Objective, start: np.ndarray, exact: bool, steps: int) -> tuple[str, float, float, float]:
-    """Kind of the end reached from `start`, its loss, gradient norm and relative smallest eigenvalue."""
-    first = loss.value(start)
-    run = lbfgs(loss, start, steps=steps, tolerance=1e-11)
-    if not exact:
-        if run.value < _SMALL_LOSS * first:
-            return "global minimum", run.value, run.gradient_norm, 0.0
-        if run.gradient_norm > 1e-4:
-            return "unsettled", run.value, run.gradient_norm, 0.0
-    run = newton_polish(loss, run.params, tolerance=0.01 * GRADIENT_TOLERANCE)
-    if run.gradient_norm > GRADIENT_TOLERANCE:
-        return "unsettled", run.value, run.gradient_norm, 0.0
-    found = certify(loss, run.params)
-    kind = "unsettled" if found.kind in ("undecided", "not critical") else found.kind
-    return kind, run.value, run.gradient_norm, found.min_eigenvalue / found.hessian_norm
+def end_of(loss: Objective, start: np.ndarray, steps: int = 5000) -> dict[str, Any]:
+    """Where descent from `start` (k, d) ends: kind, value, gradient norm, and smallest eigenvalue over spectral norm.
 
+    The kind is "unsettled" if no certificate is given, or one of a local minimum or saddle at a gradient above 1e-9.
 
-def ends(
-    student: str, k: int, starts: int, *, steps: int = 5000, random_state: int = 0, progress: Progress = silent
-) -> Ends:
-    """Run `starts` random starts of one student.
-
-    Every student sees the same first k rows of a start; added neurons are drawn after them.
-
-    >>> row = ends("G", 3, 2)
-    >>> row.global_, row.spurious
-    (2, 0)
+    >>> end_of(PopulationLandscape(Network(np.eye(2), np.ones(2))), np.array([[0.5, 0.1], [0.2, 0.4]]))["kind"]
+    'global minimum'
     """
-    began = time.perf_counter()
-    loss, neurons = student_loss(student, k)
-    rng = np.random.default_rng([random_state, k])
-    draws = rng.standard_normal((starts, 2 * k, k)) / k**0.5
-    results = []
-    for index, draw in enumerate(draws):
-        results.append(_kind(loss, draw[:neurons], neurons == k, steps))
-        progress(index + 1, starts, f"k = {k}, {student}: {results[-1][0]}")
-    kinds = [kind for kind, *_ in results]
-    traps = sorted(value for kind, value, *_ in results if kind == "local minimum")
-    distinct = [v for i, v in enumerate(traps) if i == 0 or v - traps[i - 1] > _SAME_VALUE]
-    settled = [norm for kind, _, norm, _ in results if kind != "unsettled" and neurons == k]
-    least = [ratio for kind, _, _, ratio in results if kind == "local minimum"]
-    return Ends(
-        student, k, starts, kinds.count("global minimum"), kinds.count("local minimum"), kinds.count("saddle"),
-        kinds.count("unsettled"), tuple(distinct), max(settled, default=float("nan")), min(least, default=float("nan")),
-        time.perf_counter() - began,
-    )  # fmt: skip
+    run = lbfgs(loss, start, steps=steps, tolerance=1e-8, target=-np.inf)
+    end = newton_polish(loss, run.params, tolerance=0.1 * GRADIENT_TOLERANCE)
+    left, params, slope = 0, end.params, end.gradient_norm
+    found = certify(loss, params)
+    if found.kind == "saddle":
+        escaped = leave_saddles(loss, params, gradient_tolerance=GRADIENT_TOLERANCE)
+        left, params, slope = escaped.escapes, escaped.params, escaped.gradient_norm
+        found = certify(loss, params)
+    settled = found.kind == "global minimum" or (
+        found.kind in ("local minimum", "saddle") and slope <= GRADIENT_TOLERANCE
+    )
+    return {
+        "kind": found.kind if settled else "unsettled",
+        "value": found.value,
+        "gradient_norm": slope,
+        "least_eigenvalue": found.min_eigenvalue / found.hessian_norm,
+        "saddles_left": left,
+    }
 
 
-def _draw(figure: Any, rows: list[Ends]) -> None:
-    axis = figure.subplots()
-    for student in STUDENTS:
-        mine = [row for row in rows if row.student == student]
-        if mine:
-            axis.semilogx([row.k for row in mine], [row.fraction for row in mine], "o-", label=student)
-    axis.set(xlabel="k = d", ylabel="reach a global minimum", ylim=(-0.05, 1.05))
-    axis.legend(title="student")
-
-
-def _study(quick: bool, seed: int, progress: Progress) -> Study:
-    began = time.perf_counter()
-    rows: list[Ends] = []
-    for k, starts in (_QUICK if quick else _PLAN).items():
+def _cells(config: Config) -> list[Cell]:
+    """One for every few starts of a student, at most `chunk` neurons × inputs × starts."""
+    cells = []
+    for k, counts in ((int(k), counts) for k, counts in config["starts"].items()):
         for student in STUDENTS:
-            count = starts if student == "squared" else max(starts // 5, 2)
-            steps = 5000 if student in ("squared", "G", "F") else 1000
-            rows.append(ends(student, k, count, steps=steps, random_state=seed, progress=progress))
-    squared = [row for row in rows if row.student == "squared"]
-    designed = [row for row in rows if row.student in ("G", "F")]
-    trapped, first = sum(row.spurious for row in squared), min((r.k for r in squared if r.spurious), default=0)
-    norm = max(row.largest_gradient for row in squared)
-    claims = [
-        claim("squared loss has spurious minima, certified", "from k = 6 on", f"{trapped} starts, from k = {first} on",
-              trapped > 0, f"gradient norms at most {norm:.1e}"),
+            count = counts[STUDENTS.index(student)]
+            size = max(1, min(count, config["chunk"] // k**2))
+            cells += [
+                {"k": k, "student": student, "first": i, "last": min(i + size, count)} for i in range(0, count, size)
+            ]
+    return cells
+
+
+def _run_cell(config: Config, cell: Cell, seed: int) -> Rows:
+    """Every student sees the same first k rows of a start; added neurons are drawn after them."""
+    k, rows = cell["k"], []
+    loss, neurons = student_loss(cell["student"], k)
+    for index in range(cell["first"], cell["last"]):
+        draw = np.random.default_rng([seed, index]).standard_normal((2 * k, k)) / k**0.5
+        end = end_of(loss, draw[:neurons], config["steps"])
+        rows.append({"student": cell["student"], "k": k, "start": index} | end)
+    return rows
+
+
+def _of(rows: Rows, students: Iterable[str], kind: str | None = None) -> Rows:
+    return [row for row in rows if row["student"] in students and kind in (None, row["kind"])]
+
+
+def distinct_values(rows: Rows) -> list[float]:
+    """Distinct losses of `rows`, rising; equal within 1e-7.
+
+    >>> distinct_values([{"value": 0.2}, {"value": 0.1}, {"value": 0.2}])
+    [0.1, 0.2]
+    """
+    values = sorted(row["value"] for row in rows)
+    return [v for i, v in enumerate(values) if i == 0 or v - values[i - 1] > _SAME_VALUE]
+
+
+def _claims(config: Config, rows: Rows) -> list[Claim]:
+    squared, designed, wide = _of(rows, ["squared"]), _of(rows, ["G", "F"]), _of(rows, ["2k"])
+    traps = _of(squared, STUDENTS, "local minimum")
+    first = min((row["k"] for row in traps), default=0)
+    least = min((row["least_eigenvalue"] for row in traps), default=float("nan"))
+    narrow = [row for row in squared if row["k"] in {other["k"] for other in wide}]
+    exact = [row for row in rows if row["student"] in ("squared", "G", "F")]
+    steep = max(row["gradient_norm"] for row in exact)
+    loose = max((row["gradient_norm"] for row in rows if row["kind"] != "unsettled"), default=float("nan"))
+    settled = sum(row["kind"] != "unsettled" for row in rows)
+
+    def share(some: Rows) -> float:
+        return sum(row["kind"] == "global minimum" for row in some) / max(len(some), 1)
+
+    return [
+        claim("squared loss has spurious minima, certified", "from k = 6 on",
+              f"{len(traps)} of {len(squared)} starts, from k = {first} on, {len(distinct_values(traps))} values",
+              bool(traps) and min(row["value"] for row in traps) > 0 < least,
+              f"smallest Hessian eigenvalue at least {least:.1e} of the spectral norm"),
         claim("G and F have none", "every start is global",
-              f"{sum(row.global_ for row in designed)} of {sum(row.starts for row in designed)}",
-              all(row.global_ == row.starts for row in designed)),
-        claim("every end of the squared loss is settled by its certificate", "all",
-              f"{sum(row.starts - row.unsettled for row in squared)} of {sum(row.starts for row in squared)}",
-              all(row.unsettled == 0 for row in squared)),
+              f"{len(_of(designed, STUDENTS, 'global minimum'))} of {len(designed)}", share(designed) == 1.0),
+        claim("students with 2k neurons are trapped less than those with k", "fewer",
+              f"{share(wide):.0%} global against {share(narrow):.0%}", share(wide) > share(narrow)),
+        claim("gradients at the ends of squared loss, G and F", "below 1e-9", f"at most {steep:.1e}",
+              steep < GRADIENT_TOLERANCE, f"with over-parameterised students {loose:.1e}"),
+        claim("every end is settled by its certificate", "all", f"{settled} of {len(rows)}", settled == len(rows)),
     ]  # fmt: skip
-    names = ("student", "k", "starts", "global_", "spurious", "saddle", "unsettled", "largest_gradient", "values")
-    table = [{name.rstrip("_"): getattr(row, name) for name in names} for row in rows]
-    return Study(
-        "spurious", _TITLE, {"seed": seed, "quick": quick, "gradient": GRADIENT_TOLERANCE}, table, claims,
-        lambda figure: _draw(figure, rows), time.perf_counter() - began,
-    )  # fmt: skip
 
 
-ENTRIES = (Entry("spurious", _TITLE, _study),)
+def _draw(config: Config, rows: Rows, figure: Any) -> None:
+    fractions, losses = figure.subplots(1, 2)
+    widths = sorted({row["k"] for row in rows})
+    for student, marker in zip(STUDENTS, "osd^v*", strict=True):
+        mine = {k: [row for row in _of(rows, [student]) if row["k"] == k] for k in widths}
+        shown = [k for k in widths if mine[k]]
+        share = [sum(row["kind"] == "global minimum" for row in mine[k]) / len(mine[k]) for k in shown]
+        fractions.semilogx(shown, share, f"{marker}-", label=student, markersize=5)
+    fractions.set(
+        xlabel="neurons of the teacher, k = d", ylabel="starts that end at a global minimum", ylim=(-0.05, 1.05)
+    )
+    for student, colour in (("squared", "C0"), ("k+1", "C3"), ("k+2", "C4"), ("2k", "C5")):
+        traps = _of(rows, [student], "local minimum")
+        losses.loglog([r["k"] for r in traps], [r["value"] for r in traps], "_", color=colour, label=student)
+    losses.set(xlabel="neurons of the teacher, k = d", ylabel="loss of the spurious minima reached")
+    for axis in (fractions, losses):
+        axis.set_xticks(widths, [str(k) for k in widths])
+        axis.minorticks_off()
+        axis.legend(title="student", fontsize=7)
+
+
+ENTRIES = (
+    Entry(
+        "spurious",
+        "which random starts find an orthonormal ReLU teacher, and which are trapped",
+        quick={
+            "starts": {"6": [10, 5, 5, 5, 0, 5], "10": [10, 5, 5, 0, 0, 4], "20": [6, 0, 0, 0, 0, 0]},
+            "steps": 5000, "chunk": 10_000,
+        },
+        full={
+            "starts": {
+                "6": [400, 100, 100, 100, 100, 100], "8": [300, 100, 100, 100, 100, 100],
+                "10": [300, 100, 100, 100, 100, 100], "15": [200, 100, 100, 100, 100, 100],
+                "20": [200, 100, 100, 100, 100, 100], "30": [100, 50, 50, 50, 50, 50],
+                "50": [100, 50, 50, 30, 30, 15], "100": [50, 20, 20, 10, 10, 4],
+            },
+            "steps": 5000, "chunk": 40_000,
+        },
+        cells=_cells, run_cell=_run_cell, claims=_claims, draw=_draw, seed_by=("k",),
+    ),
+)  # fmt: skip

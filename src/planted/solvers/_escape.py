@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize
 
 from planted.objectives import Objective, Params, smallest_curvature
-from planted.objectives._base import _hvp, _value_and_gradient
-from planted.precision import float64, to_jax, to_numpy
+from planted.objectives._flat import Flat
+from planted.precision import float64, to_jax
 from planted.seeding import key_from
 from planted.solvers._driver import descend
 from planted.solvers._first_order import FirstOrder, Perturbation
@@ -62,33 +60,7 @@ class Escape:
         return f"{state} at {self.value:.6g} after {self.escapes} escapes: {self.reason}"
 
 
-class _Flat:
-    """An objective in flat coordinates for SciPy, counting what it is asked."""
-
-    @float64
-    def __init__(self, objective: Objective, params: Params) -> None:
-        checked = objective.check(params)
-        flat, self._unravel = ravel_pytree(checked)
-        self.start, self.objective, self.count = np.asarray(flat), objective, 0
-
-    @float64
-    def value_and_gradient(self, point: np.ndarray) -> tuple[float, np.ndarray]:
-        self.count += 1
-        value, gradient = _value_and_gradient(self.objective, self._unravel(jnp.asarray(point)))
-        return float(value), np.asarray(ravel_pytree(gradient)[0])
-
-    @float64
-    def product(self, point: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        self.count += 1
-        product = _hvp(self.objective, self._unravel(jnp.asarray(point)), self._unravel(jnp.asarray(vector)))
-        return np.asarray(ravel_pytree(product)[0])
-
-    @float64
-    def params(self, point: np.ndarray) -> Params:
-        return to_numpy(self._unravel(jnp.asarray(point)))
-
-
-def _down_the_curve(flat: _Flat, point: np.ndarray, vector: np.ndarray) -> np.ndarray | None:
+def _down_the_curve(flat: Flat, point: np.ndarray, vector: np.ndarray) -> np.ndarray | None:
     """The best of point ± t·vector over t from the size of the parameters downwards, or None if none is lower."""
     here = flat.value_and_gradient(point)[0]
     size = max(float(np.linalg.norm(point)), 1.0)
@@ -127,7 +99,7 @@ def leave_saddles(
     >>> end.converged, np.abs(end.params).max(axis=1).round(2)
     (True, array([1., 1.]))
     """
-    flat = _Flat(objective, params)
+    flat = Flat(objective, params)
     point = flat.start
     for escapes in range(max_escapes + 1):
         if np.linalg.norm(flat.value_and_gradient(point)[1]) > gradient_tolerance:
@@ -143,7 +115,7 @@ def leave_saddles(
         slope = float(np.linalg.norm(gradient))
         progress(escapes, max_escapes, f"value {value:.4g}")
         curvature = smallest_curvature(objective, flat.params(point))
-        flat.count += curvature.products
+        flat.evaluations += curvature.products
 
         def end(
             converged: bool, reason: str, point: np.ndarray = point, value: float = value, slope: float = slope,
@@ -151,7 +123,7 @@ def leave_saddles(
         ) -> Escape:  # fmt: skip
             return Escape(
                 flat.params(point), value, slope, curvature.eigenvalue, curvature.residual, converged, reason,
-                escapes, flat.count,
+                escapes, flat.evaluations,
             )  # fmt: skip
 
         if curvature.eigenvalue >= -curvature_tolerance * curvature.norm:

@@ -1,0 +1,107 @@
+"""An objective as a function of one vector, for solvers and spectra that are written for vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from planted.objectives._base import Objective, Params, _hvp, _value_and_gradient
+from planted.precision import float64, to_numpy
+
+
+def flatten(tree: Params) -> np.ndarray:
+    """All arrays of `tree` end to end (p,), in the order of `jax.flatten_util.ravel_pytree`.
+
+    >>> flatten({"weights": np.ones((1, 2)), "output": np.zeros(1)})
+    array([0., 1., 1.])
+    """
+    return np.concatenate([np.asarray(leaf, dtype=np.float64).ravel() for leaf in jax.tree.leaves(tree)])
+
+
+def units_of(params: Params) -> np.ndarray:
+    """For every entry of the flattened parameters the Frobenius norm of its array; one for an array of zeros.
+
+    >>> units_of({"weights": np.full((1, 4), 2.0), "output": np.zeros(1)})
+    array([1., 4., 4., 4., 4.])
+    """
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(params)]
+    return np.concatenate([np.full(leaf.size, float(np.linalg.norm(leaf)) or 1.0) for leaf in leaves])
+
+
+class Flat:
+    """u (p,) ↦ f(s∘u), the arrays of the parameters laid end to end.
+
+    A change of units s is a congruence of the Hessian: signs of eigenvalues, and with them the kind of a critical
+    point, stay. All calls go through the programs that the objective compiles for its own shapes.
+
+    Parameters
+    ----------
+    objective : Objective
+    params : Params
+        Gives the shapes, and `start`.
+    units : array (p,), optional
+        s; ones if omitted.
+
+    Attributes
+    ----------
+    start : array (p,)
+        u of `params`.
+    evaluations : int
+        Gradients and Hessian-vector products so far.
+
+    Examples
+    --------
+    >>> from planted.objectives import Squared
+    >>> flat = Flat(Squared([[1.0]], [0.0], "quadratic"), np.ones((1, 1)), np.array([2.0]))
+    >>> flat.start, flat.value_and_gradient(flat.start), flat.hessian(flat.start)
+    (array([0.5]), (0.5, array([4.])), array([[24.]]))
+    """
+
+    @float64
+    def __init__(self, objective: Objective, params: Params, units: np.ndarray | None = None) -> None:
+        leaves, self._structure = jax.tree.flatten(to_numpy(objective.check(params)))
+        self._shapes = [leaf.shape for leaf in leaves]
+        self._cuts = np.cumsum([leaf.size for leaf in leaves])[:-1]
+        flat = flatten(leaves)
+        self.objective, self.evaluations = objective, 0
+        self.units = np.ones(len(flat)) if units is None else units
+        self.start = flat / self.units
+
+    @property
+    def traceable(self) -> bool:
+        """Whether the objective is one JAX program."""
+        return bool(getattr(self.objective, "traceable", True))
+
+    def params(self, vector: np.ndarray) -> Params:
+        """The parameters s∘u."""
+        parts = np.split(self.units * np.asarray(vector, dtype=np.float64).ravel(), self._cuts)
+        shaped = [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        return jax.tree.unflatten(self._structure, shaped)
+
+    def vector(self, params: Params) -> np.ndarray:
+        """The u of given parameters, or of a direction."""
+        return flatten(params) / self.units
+
+    def value(self, vector: np.ndarray) -> float:
+        """f(s∘u)."""
+        return self.value_and_gradient(vector)[0]
+
+    @float64
+    def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        """f(s∘u) and s∘∇f(s∘u)."""
+        self.evaluations += 1
+        value, gradient = _value_and_gradient(self.objective, self.params(vector))
+        return float(value), self.units * flatten(gradient)
+
+    @float64
+    def product(self, vector: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """s∘H(s∘direction)."""
+        self.evaluations += 1
+        product: Any = _hvp(self.objective, self.params(vector), self.params(direction))
+        return self.units * flatten(product)
+
+    def hessian(self, vector: np.ndarray) -> np.ndarray:
+        """s∘H∘s (p, p)."""
+        return self.units[:, None] * self.objective.hessian(self.params(vector)) * self.units

@@ -1,0 +1,46 @@
+"""Result in, figure out."""
+
+from planted.plots._landscapes import plot_slice, plot_spectrum
+from planted.plots._paths import (
+    animate_permutation,
+    plot_descent,
+    plot_permutation,
+    plot_permutation_frames,
+    plot_sphere,
+)
+from planted.plots._pictures import KINDS, save_picture
+from planted.plots._results import (
+    plot_filter,
+    plot_losses,
+    plot_overlap,
+    plot_prediction,
+    plot_two_phases,
+    save_conv_fit,
+    save_demo,
+    save_fit,
+    save_study,
+)
+from planted.plots._trajectory import Trajectory, follow
+
+__all__ = [
+    "KINDS",
+    "Trajectory",
+    "animate_permutation",
+    "follow",
+    "plot_descent",
+    "plot_filter",
+    "plot_losses",
+    "plot_overlap",
+    "plot_permutation",
+    "plot_permutation_frames",
+    "plot_prediction",
+    "plot_slice",
+    "plot_spectrum",
+    "plot_sphere",
+    "plot_two_phases",
+    "save_conv_fit",
+    "save_demo",
+    "save_fit",
+    "save_picture",
+    "save_study",
+]

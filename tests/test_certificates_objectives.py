@@ -1,0 +1,76 @@
+"""`certify` on every objective there is: a point that is not critical, and the minimum that descent reaches from it."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from planted import ConvNetwork, certify, inputs, objectives
+from planted.datasets import make_planted
+from planted.objectives import Objective
+from planted.solvers import leave_saddles
+
+DATA = make_planted(400, 3, 3, random_state=0)
+TEACHER = DATA.teacher
+RNG = np.random.default_rng(0)
+PATCHES = RNG.standard_normal((200, 3, 2))
+FILTER = ConvNetwork(np.array([1.0, 0.5]), np.array([1.0, -0.5, 0.3]), "softplus")
+LABELS = (RNG.random(400) < 1 / (1 + np.exp(-DATA.X[:, 0]))).astype(float)
+NEAR = TEACHER.weights + 0.2 * RNG.standard_normal((3, 3))
+
+EVERY: dict[str, tuple] = {
+    "ConvSquared": (
+        lambda: objectives.ConvSquared(PATCHES, FILTER.predict(PATCHES) + 0.1, "softplus"),
+        {"filter": np.array([1.0, 0.7]), "output": np.array([1.0, -0.5, 0.4])},
+    ),
+    "FullRankLandscape": (lambda: objectives.FullRankLandscape(DATA.X, DATA.y), NEAR),
+    "Hermite24": (lambda: objectives.Hermite24(DATA.X, DATA.y), NEAR),
+    "Landscape": (lambda: objectives.Landscape(DATA.X, DATA.y), NEAR),
+    "Likelihood": (lambda: objectives.Likelihood(DATA.X, LABELS), 0.1 * NEAR[:1]),
+    "PopulationConv": (
+        lambda: objectives.PopulationConv(ConvNetwork(FILTER.filter, FILTER.output)),
+        {"filter": np.array([1.0, 0.7]), "output": np.array([1.0, -0.5, 0.4])},
+    ),
+    "PopulationFullRankLandscape": (lambda: objectives.PopulationFullRankLandscape(TEACHER), NEAR),
+    "PopulationHermite24": (lambda: objectives.PopulationHermite24(TEACHER), NEAR),
+    "PopulationLandscape": (lambda: objectives.PopulationLandscape(TEACHER), NEAR),
+    "PopulationPairs": (lambda: objectives.PopulationPairs(TEACHER), NEAR),
+    "PopulationSquared": (lambda: objectives.PopulationSquared(TEACHER), NEAR),
+    "QuadraticForm": (lambda: objectives.QuadraticForm(DATA.X, DATA.y), np.eye(3)),
+    "ScoreLandscape": (lambda: objectives.ScoreLandscape(DATA.X, DATA.y, inputs.Gaussian(np.zeros(3))), NEAR),
+    "Squared": (lambda: objectives.Squared(DATA.X, DATA.y + 0.1 * LABELS, "softplus"), NEAR),
+    "SymmetricPart": (
+        lambda: objectives.SymmetricPart(DATA.X, DATA.y + 0.1 * LABELS, "softplus", output=np.ones(3)),
+        {"weights": NEAR, "intercept": np.array(0.1), "linear": np.full(3, 0.1)},
+    ),
+}
+# Known to be least: zero loss, Theorems 2.3 and A.4 of Ge et al. (2017), convexity.
+GLOBAL = (
+    "PopulationConv", "PopulationFullRankLandscape", "PopulationHermite24", "PopulationLandscape", "PopulationPairs",
+    "PopulationSquared", "QuadraticForm",
+)  # fmt: skip
+
+
+def test_every_objective_is_here() -> None:
+    classes = {name for name in objectives.__all__ if inspect.isclass(getattr(objectives, name))}
+    kinds = {
+        n for n in classes if issubclass(getattr(objectives, n), Objective) and n not in ("Objective", "RowObjective")
+    }
+    assert kinds == set(EVERY)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_point_off_and_the_minimum_that_descent_finds(name: str) -> None:
+    build, start = EVERY[name]
+    objective = build()
+    off = certify(objective, start)
+    assert off.kind == "not critical", str(off)
+    assert off.decrease > 0
+    end = leave_saddles(objective, start, gradient_tolerance=1e-9)
+    found = certify(objective, end.params)
+    assert found.kind == ("global minimum" if name in GLOBAL else "local minimum"), str(found)
+    assert found.residual < 1e-6 * found.hessian_norm
+    assert found.value < off.value
+    assert all(row.status in ("holds", "fails", "unknown") for row in found.assumptions)
