@@ -152,6 +152,10 @@ def slope(rows: Rows) -> float:
     return float(np.polyfit(np.log([row["n"] for row in rows]), np.log([row["error"] for row in rows]), 1)[0])
 
 
+def _larger_half(curve: Rows) -> Rows:
+    return curve[(len(curve) - 1) // 2 :]
+
+
 def _by_inputs(config: Config, rows: Rows) -> dict[int, Rows]:
     table = points(rows)
     return {d: [row for row in table if row["d"] == d] for d in config["inputs"]}
@@ -206,7 +210,7 @@ def _claims_3(config: Config, rows: Rows) -> list[Claim]:
 
 def _claims_4(config: Config, rows: Rows) -> list[Claim]:
     curves = _by_inputs(config, rows)
-    slopes = {d: (slope(curve), slope(curve[len(curve) // 2 :])) for d, curve in curves.items()}
+    slopes = {d: (slope(curve), slope(_larger_half(curve))) for d, curve in curves.items()}
     ratios = {d: curve[-1]["error"] / curve[-1]["asymptotic_error"] for d, curve in curves.items()}
     return [
         claim(
@@ -236,7 +240,7 @@ def _draw_3(config: Config, rows: Rows, figure: Any) -> None:
 def _draw_4(config: Config, rows: Rows, figure: Any) -> None:
     axis = figure.subplots()
     for d, curve in _by_inputs(config, rows).items():
-        n, low = np.array([row["n"] for row in curve]), slope(curve[len(curve) // 2 :])
+        n, low = np.array([row["n"] for row in curve]), slope(_larger_half(curve))
         spread = [2 * row["standard_error"] for row in curve]
         line = axis.errorbar(
             n, [row["error"] for row in curve], spread, marker="o", markersize=3, label=f"d = {d}, slope {low:.2f}"
