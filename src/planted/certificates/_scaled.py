@@ -38,6 +38,11 @@ class Scaled(Objective):
         """Number of inputs d."""
         return self.objective.n_features
 
+    @property
+    def traceable(self) -> bool:
+        """As the objective itself."""
+        return self.objective.traceable
+
     def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
         """As for the objective itself."""
         self.objective.check_shapes(arrays)
@@ -58,6 +63,11 @@ class Scaled(Objective):
     def traced_hvp(self, params: Params, direction: Params) -> Params:
         """s∘H(s∘v)."""
         return self.times_units(self.objective.traced_hvp(self.times_units(params), self.times_units(direction)))
+
+    def traced_hvps(self, params: Params, directions: Params) -> Params:
+        """The same for several directions, in one pass over the rows."""
+        scaled = jax.vmap(self.times_units)
+        return scaled(self.objective.traced_hvps(self.times_units(params), scaled(directions)))
 
 
 def units_of(params: Params) -> Params:

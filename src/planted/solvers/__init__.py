@@ -7,6 +7,7 @@ from planted.solvers._lbfgs import lbfgs
 from planted.solvers._least_squares import least_squares
 from planted.solvers._newton import newton_polish
 from planted.solvers._result import Descent, History, silent
+from planted.solvers._sample_newton import sample_newton
 
 __all__ = [
     "Descent",
@@ -20,6 +21,7 @@ __all__ = [
     "leave_saddles",
     "newton_polish",
     "perturbed_descent",
+    "sample_newton",
     "silent",
     "step_size_cuts",
     "unit_rows",
