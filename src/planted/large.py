@@ -10,16 +10,19 @@ from os import PathLike
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from planted import activations
-from planted.certificates import Certificate, StandardErrors, certify, standard_errors_over
-from planted.methods import Recovery, Verdict, judge
-from planted.methods._large import check_scaling, recover_over, sample_size, without_intercept
+from planted.certificates import Certificate, StandardErrors, Uncertainty, certify, standard_errors_over
+from planted.methods import ConvResult, Recovery, Verdict, judge
+from planted.methods._large import Reshaped, check_scaling, recover_over, relabelled, sample_size, without_intercept
+from planted.methods._large_other import classify_over, conv_over
 from planted.methods._width import choose_width
-from planted.objectives import Squared
+from planted.objectives import Likelihood, Squared
+from planted.objectives._likelihood import check_probability
 from planted.precision import float64
-from planted.rows import ChunkedRows, Counts, Engine, Journal, Survey, file_rows, survey
+from planted.rows import Block, ChunkedRows, Counts, Engine, Journal, Survey, file_rows, survey
 from planted.seeding import key_from
 from planted.solvers._result import Progress
 
@@ -205,3 +208,98 @@ def _certificate(rows: ChunkedRows, seen: Survey, result: Recovery) -> Certifica
         return certify(Squared(X, y, net.activation, bias=net.bias is not None, sample_weight=weight), params)
     found = certify(Squared(X, y, net.activation, bias=net.bias is not None, sample_weight=weight), params)
     return replace(found, reason=f"{found.reason} (curvature from a random sample of {len(y):,} rows)")
+
+
+@float64
+def fit_large_labels(
+    rows: ChunkedRows,
+    *,
+    n_hidden: Any,
+    activation: Any,
+    fit_bias: bool,
+    restarts: int,
+    random_state: Any,
+    progress: Progress,
+    checkpoint: Checkpoint,
+    sample_rows: int | None = None,
+) -> tuple[Recovery, Uncertainty, Certificate, np.ndarray, int]:
+    """Recover the neurons behind two-valued targets of rows outside memory; the steps of `PlantedClassifier.fit`."""
+    if n_hidden == "auto":
+        raise ValueError("n_hidden='auto' needs labels in memory: fit a sample first, or give the number of neurons")
+    act = activations.get(activation)
+    check_probability(act)
+    told = PassProgress(progress)
+    told.listen(rows.engine)
+    seen = survey(rows, sample_rows or sample_size(rows.n_features, n_hidden))
+    low, high = seen.smallest, seen.largest
+    if low == high:
+        raise ValueError(f"y has only one class, {low:g}: there is nothing to tell apart")
+    settings = {
+        "n_hidden": n_hidden, "activation": act, "fit_bias": fit_bias, "restarts": restarts,
+        "random_state": random_state, "sample": len(seen.y),
+    }  # fmt: skip
+    journal = checkpoint.journal(seen, settings)
+    coded = replace(rows, memory=journal).map(relabelled, np.asarray(low), np.asarray(high - low))
+    others = float(coded.sum(block_others))
+    if others:
+        raise ValueError(
+            f"Only binary classification is supported: {others:.0f} rows are neither {low:g} nor {high:g}."
+        )
+    seen = replace(
+        seen, y=(seen.y - low) / (high - low), mean=(seen.mean - low) / (high - low),
+        variance=seen.variance / (high - low) ** 2,
+    )  # fmt: skip
+    found, sure = classify_over(
+        coded, seen, int(n_hidden), act,
+        fit_bias=fit_bias, key=key_from(random_state), progress=told, restarts=restarts, once=journal.once,
+    )  # fmt: skip
+    net = found.network
+    params: Any = {"weights": net.weights, "bias": net.bias} if fit_bias else net.weights
+    size = net.n_hidden * (net.n_features + fit_bias)
+    if seen.n_rows * size**2 <= _CURVATURE_COST:
+        certificate = certify(Likelihood.on(coded, act, fit_bias), params)
+    else:
+        certificate = certify(Likelihood(seen.X, seen.y, act, fit_bias), params)
+    journal.delete()
+    return found, sure, certificate, np.array([low, high]), seen.n_rows
+
+
+def block_others(block: Block) -> jax.Array:
+    """Rows whose target is neither 0 nor 1."""
+    return jnp.sum((block["weight"] > 0) & (block["y"] != 0) & (block["y"] != 1))
+
+
+def fit_large_conv(
+    rows: ChunkedRows,
+    *,
+    n_patches: int | None,
+    activation: Any,
+    whiten: bool,
+    max_iterations: int,
+    random_state: Any,
+    progress: Progress,
+    checkpoint: Checkpoint,
+    sample_rows: int | None = None,
+) -> tuple[ConvResult, tuple[int, ...]]:
+    """Recover a shared filter from rows outside memory; the steps of `PlantedConvRegressor.fit`."""
+    if len(rows.shape) == 1:
+        if n_patches is None or rows.n_features % n_patches:
+            raise ValueError(f"n_patches must divide the {rows.n_features} inputs of a row, not {n_patches!r}")
+        rows = rows.map(Reshaped(n_patches), shape=(n_patches, rows.n_features // n_patches))
+    told = PassProgress(progress)
+    told.listen(rows.engine)
+    seen = survey(rows, sample_rows or sample_size(int(np.prod(rows.shape)), 1))
+    if seen.smallest == seen.largest == 0:
+        raise ValueError("y is zero in every row: there is no network to recover")
+    act = activations.get(activation)
+    settings = {
+        "n_patches": rows.shape[0], "activation": act, "whiten": whiten, "max_iterations": max_iterations,
+        "random_state": random_state, "sample": len(seen.y),
+    }  # fmt: skip
+    journal = checkpoint.journal(seen, settings)
+    result = conv_over(
+        replace(rows, memory=journal), seen,
+        activation=act, whiten=whiten, max_iterations=max_iterations, random_state=random_state, progress=told,
+    )  # fmt: skip
+    journal.delete()
+    return result, rows.shape

@@ -17,6 +17,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on standard er
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
+class Interrupted(Exception):
+    """Ctrl-C during work that left something behind; the sentence says what."""
+
+
 def known(kind: str, name: str, names: tuple[str, ...]) -> str:
     """`name` if it is one of `names`, otherwise an error that suggests the nearest.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -271,8 +271,3 @@ class Reshaped:
     def __call__(self, block: Block) -> Block:
         n, width = block["x"].shape
         return block | {"x": block["x"].reshape(n, self.patches, width // self.patches)}
-
-
-def with_memory(rows: ChunkedRows, memory: Any) -> ChunkedRows:
-    """The same rows, whose passes are remembered."""
-    return replace(rows, memory=memory)

@@ -26,6 +26,7 @@ __all__ = [
     "Survey",
     "Work",
     "block_rows",
+    "dask_engine",
     "dask_rows",
     "file_rows",
     "over_rows",
@@ -35,8 +36,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Dask is an extra and slow to import.
-    if name == "dask_rows":
-        from planted.rows._dask import dask_rows
+    if name in ("dask_engine", "dask_rows"):
+        from planted.rows import _dask
 
-        return dask_rows
+        return getattr(_dask, name)
     raise AttributeError(f"module 'planted.rows' has no attribute {name!r}")

@@ -186,10 +186,12 @@ class DaskEngine(Engine):
         )
 
     def close(self) -> None:
-        """Close the local cluster, if this engine made one."""
-        cluster = getattr(self.client, "_planted_cluster", None)
+        """Close the connection and the local cluster, if they were made here; a caller's client stays."""
+        if not hasattr(self.client, "_planted_cluster"):
+            return
+        cluster = self.client._planted_cluster
+        self.client.close()
         if cluster is not None:
-            self.client.close()
             cluster.close()
 
 
@@ -265,3 +267,18 @@ def _block_futures(collection: Any) -> dict[int, Any]:
     """Futures of the blocks of a persisted array, by their place along the rows."""
     known = {future.key: future for future in distributed.futures_of(collection)}
     return {key[1]: known[key] for key in dask.core.flatten(collection.__dask_keys__())}
+
+
+def dask_engine(scheduler: str | None = None, workers: int | None = None) -> DaskEngine:
+    """An engine on the scheduler at an address, or on a new local cluster of one process a core.
+
+    The engine's `close` ends the connection, and the cluster if it is new.
+    """
+    if scheduler is None:
+        return DaskEngine(local_client(workers))
+    try:
+        client = distributed.Client(scheduler, timeout=10)
+    except (OSError, TimeoutError, ValueError):
+        raise OSError(f"no Dask scheduler answers at {scheduler}") from None
+    client._planted_cluster = None
+    return DaskEngine(client)
