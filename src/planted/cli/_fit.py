@@ -39,7 +39,7 @@ from planted.names import ACTIVATIONS, DENSITIES, METHODS, TASKS
 def fit(
     data: Annotated[
         Path,
-        typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file, or folder of Parquet files: numbers, a row each."),
+        typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file, or folder of Parquet files, of numbers."),
     ],
     target: Annotated[str, typer.Option(help="Column to explain (in an NPZ file, an array).")] = "y",
     features: Annotated[str | None, typer.Option(help="Input columns, comma-separated; all others if omitted.")] = None,

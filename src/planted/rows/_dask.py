@@ -108,21 +108,27 @@ class DaskEngine(Engine):
 
     def run(self, chunks: Sequence[Chunk], task: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """`task(arrays, start, *args)` of every chunk, where the chunk is, in the order of chunks."""
-        yield from self._gathered(self._submit(chunks, task, args), len(chunks))
+        futures = self._submit(chunks, task, args)
+        for index, chunk in enumerate(chunks):
+            yield self._retried(self._result, lambda one=chunk: self._submit([one], task, args)[0], futures[index])
+            futures[index] = None
 
     def fold(self, chunks: Sequence[Chunk], work: Work) -> Any:
         """One pass; results of sixteen chunks at a time are combined on the workers, always the same sixteen."""
-        for attempt in range(_ATTEMPTS):
+        return self._retried(lambda _: self._fold(chunks, work), lambda: None, None)
+
+    def _retried(self, attempt: Callable[[Any], Any], again: Callable[[], Any], first: Any) -> Any:
+        """A task that was on several dying workers is suspected of killing them; here their deaths had other causes."""
+        subject = first
+        for _ in range(_ATTEMPTS):
             try:
-                return self._fold(chunks, work)
+                return attempt(subject)
             except distributed.KilledWorker:
-                # A task that was on several dying workers is suspected of killing them; these deaths had other causes.
-                if attempt == _ATTEMPTS - 1:
-                    raise RowsLostError(
-                        f"workers of the Dask cluster at {self.address} died {_ATTEMPTS} times in one pass over the "
-                        "rows: they may run out of memory"
-                    ) from None
-        raise AssertionError
+                subject = again()
+        raise RowsLostError(
+            f"workers of the Dask cluster at {self.address} died {_ATTEMPTS} times over the same rows: they may "
+            "run out of memory"
+        )
 
     def _fold(self, chunks: Sequence[Chunk], work: Work) -> Any:
         self.counts.passes += 1
@@ -130,8 +136,8 @@ class DaskEngine(Engine):
         futures = self._submit(chunks, fold_arrays, (work,))
         groups = [self._call(add_up, work.combine, futures[i : i + _GROUP]) for i in range(0, len(futures), _GROUP)]
         results = []
-        for done, result in enumerate(self._gathered(groups, len(groups)), 1):
-            results.append(result)
+        for done, group in enumerate(groups, 1):
+            results.append(self._result(group))
             finished = min(done * _GROUP, len(chunks))
             if self.observer is not None:
                 self.observer(finished, len(chunks), self.counts)
@@ -156,15 +162,8 @@ class DaskEngine(Engine):
             for chunk in chunks
         ]
 
-    def _gathered(self, futures: list[Any], count: int) -> Iterator[Any]:
-        """Results in order; a scheduler that is gone is an error, not a wait without end."""
-        for index in range(count):
-            try:
-                yield self._result(futures[index])
-            finally:
-                futures[index] = None
-
     def _result(self, future: Any) -> Any:
+        """What a task returned; a scheduler that is gone is an error, not a wait without end."""
         while True:
             try:
                 return future.result(timeout=5)
