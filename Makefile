@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench lock clean
+.PHONY: help demo test check format bench lock clean browser gallery docs
 
 help:            ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
@@ -21,17 +21,31 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP)   ## recover a planted network, with a progress bar and a plot
 	$(BIN)/planted demo
 
-test: $(STAMP)   ## run the tests
+test: $(STAMP) browser ## run the tests
 	$(BIN)/python -m pytest -n 2
 
 check: $(STAMP)  ## lint, formatting, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mkdocs build --strict --quiet --site-dir .site
 
 format: $(STAMP) ## put the code into the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+browser:         ## install Chromium for the tests of the gallery, where Debian's packages can be installed
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  { apt-get install -y -qq chromium chromium-driver || { apt-get update -qq && \
+	    apt-get install -y -qq chromium chromium-driver; }; } >/dev/null 2>&1; } || \
+	  echo "no Chromium and no way to install it here: the tests of the gallery in a browser are left out"
+
+gallery: $(STAMP) ## run every figure of the papers (up to two hours) into results/ and docs/
+	$(BIN)/planted reproduce --all --full --jobs 2 --out results --gallery --markdown docs
+
+docs: $(STAMP)   ## build the documentation site into site/
+	$(BIN)/mkdocs build --strict --quiet
 
 bench: $(STAMP)  ## run the benchmarks (minutes)
 	$(BIN)/python -m pytest benchmarks/bench_*.py -s -o addopts=-q
@@ -42,4 +56,4 @@ lock: $(STAMP)   ## resolve the dependencies anew into requirements.lock
 	  --no-emit-trusted-host --no-header --output-file requirements.lock pyproject.toml
 
 clean:           ## remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) site .site .pytest_cache .ruff_cache .mypy_cache

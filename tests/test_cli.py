@@ -134,7 +134,10 @@ BAD = {
     "cut model": (["predict", "{f}/cut", "{f}/data.csv"], "not a planted model"),
     "pickle as model": (["predict", "{f}/pickle", "{f}/data.csv"], "not a planted model"),
     "wrong number of inputs": (["predict", "{f}/teacher", "{f}/data.csv"], "4 input columns but the network takes 3"),
-    "unknown figure": (["reproduce", "ge2017/fig9"], "unknown entry"),
+    "unknown figure": (["reproduce", "ge2017/fig9"], "did you mean 'ge2017/fig"),
+    "unknown paper": (["reproduce", "ge2071"], "did you mean 'ge2017'?"),
+    "all and one": (["reproduce", "ge2017", "--all"], "either --all or ge2017"),
+    "gallery nowhere": (["reproduce", "ge2017", "--gallery"], "--gallery needs --out"),
     "demo wider than its inputs": (["demo", "--features", "2", "--hidden", "3"], "at most --features"),
 }
 
@@ -201,5 +204,19 @@ def test_reproduce_lists_and_runs_quickly(capsys, tmp_path):
     status, out, _ = run(capsys, "reproduce", "ge2017/appendix-d", "--quick", "--out", tmp_path)
     assert status == 0
     assert out.count("[holds]") == 3
-    assert (tmp_path / "ge2017-appendix-d.png").exists()
-    assert json.loads((tmp_path / "ge2017-appendix-d.json").read_text())["claims"][0]["verdict"] == "holds"
+    (folder,) = (tmp_path / "ge2017" / "appendix-d").iterdir()
+    assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "figure.svg").exists()
+    assert json.loads((folder / "study.json").read_text())["claims"][0]["verdict"] == "holds"
+
+
+def test_reproduce_says_how_to_go_on_when_stopped(capsys, tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("planted.reproduce._runner._timed", stop)
+    for options, sentence in (((), "--out FOLDER"), (("--out", tmp_path), f"again to go on from {tmp_path}")):
+        status, _, err = run(capsys, "reproduce", "ge2017/appendix-d", "--quick", *options)
+        assert status == 130
+        assert err.startswith("planted: interrupted: ")
+        assert sentence in err

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, print_json, progress_bar
+from planted.cli._large import Scheduler, SweepEngine, sweep
 
 
 def bench(
@@ -17,6 +18,8 @@ def bench(
         Path | None, typer.Option(help="JSON-lines file of results; an interrupted run goes on from it.")
     ] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Only this library, no other tools.")] = False,
+    engine: SweepEngine = "local",
+    scheduler: Scheduler = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -35,8 +38,8 @@ def bench(
     count = min(teachers, 2) if quick else teachers
     peers = () if alone else tuple(PEERS)
     records = []
-    with progress_bar(quiet) as report:
-        for entry in run(cells, range(seed, seed + count), out, peers):
+    with sweep(engine, scheduler) as spread, progress_bar(quiet) as report:
+        for entry in run(cells, range(seed, seed + count), out, peers, spread):
             records.append(entry)
             if report is not None:
                 total = len(cells) * count * (1 + len(peers))

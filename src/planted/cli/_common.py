@@ -17,8 +17,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on standard er
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
-class Interrupted(Exception):
-    """Ctrl-C during work that left something behind; the sentence says what."""
+class Stopped(Exception):
+    """The user stopped the work; the message says what was kept and how to go on."""
 
 
 def known(kind: str, name: str, names: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import Interrupted, known
+from planted.cli._common import Stopped, known
 
 ENGINES = ("auto", "memory", "files", "dask")
 _LARGE_BYTES = 10**9
@@ -30,6 +30,39 @@ CheckpointFolder = Annotated[
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")]
 Float32 = Annotated[bool, typer.Option("--float32", help="Hold rows in float32 on the way in; sums are in float64.")]
+
+
+SweepEngine = Annotated[
+    str, typer.Option("--engine", help="local, or dask for independent cells on a Dask cluster (see --scheduler).")
+]
+
+
+@contextmanager
+def sweep(engine: str, scheduler: str | None) -> Iterator[Any]:
+    """None for this machine, or what spreads independent calls over a Dask cluster, which is closed afterwards.
+
+    >>> with sweep("local", None) as spread:
+    ...     spread is None
+    True
+    """
+    known("engine", engine, ("local", "dask"))
+    if engine == "local":
+        if scheduler is not None:
+            raise ValueError("--scheduler is the address of a Dask scheduler: add --engine dask")
+        yield None
+        return
+    from functools import partial
+
+    from planted.rows import RowsLostError, dask_engine
+    from planted.rows._dask import spread
+
+    place = dask_engine(scheduler)
+    try:
+        yield partial(spread, place)
+    except RowsLostError as error:
+        raise OSError(f"{error}; what was computed before is kept with --out: run the same command again") from None
+    finally:
+        place.close()
 
 
 @dataclass(frozen=True)
@@ -92,7 +125,7 @@ def kept(folder: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         where = f"{folder} keeps what was found: run the same command with --resume to go on"
-        raise Interrupted(where if _holds(folder) else "nothing was written") from None
+        raise Stopped(where if _holds(folder) else "nothing was written") from None
     except RowsLostError as error:
         where = f"; {folder} keeps what was found: run the same command with --resume to go on"
         raise OSError(f"{error}{where if _holds(folder) else ''}") from None

@@ -10,7 +10,7 @@ import typer
 from planted import __version__
 from planted.cli._bench import bench
 from planted.cli._certify import certify
-from planted.cli._common import DATA_ERROR, INTERRUPTED, Interrupted
+from planted.cli._common import DATA_ERROR, INTERRUPTED, Stopped
 from planted.cli._demo import demo
 from planted.cli._fit import fit
 from planted.cli._predict import predict
@@ -47,8 +47,8 @@ def main(arguments: list[str] | None = None) -> None:
             _say("interrupted: nothing was written", status)
     except KeyboardInterrupt:
         status = _say("interrupted: nothing was written", INTERRUPTED)
-    except Interrupted as error:
-        status = _say(f"interrupted: {error}", INTERRUPTED)
+    except Stopped as stopped:
+        status = _say(f"interrupted: {stopped}", INTERRUPTED)
     except (ValueError, TypeError, OSError, MemoryError) as error:
         status = _say(str(error) or type(error).__name__, DATA_ERROR)
     except Exception as error:

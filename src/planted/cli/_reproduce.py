@@ -2,61 +2,99 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, plain, print_json, progress_bar
+from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, Stopped, print_json, progress_bar
+from planted.cli._large import Scheduler, SweepEngine, sweep
 
 
 def reproduce(
     entry: Annotated[
-        str, typer.Argument(help="A figure such as ge2017/fig3, a paper such as ge2017, or 'list'.")
-    ] = "list",
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: seconds instead of minutes.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for the picture (PNG) and the table (JSON) of each.")] = None,
+        str | None, typer.Argument(help="A figure such as ge2017/fig3, a paper such as ge2017, or 'list'.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every figure of every paper.")] = False,
+    quick: Annotated[bool, typer.Option("--quick/--full", help="Small sizes, or those of the papers.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for tables, claims and pictures; a stopped run goes on from it.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes to use.")] = 1,
+    gallery: Annotated[bool, typer.Option("--gallery", help="Write OUT/gallery.html, all on one page.")] = False,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Folder for gallery.md and its pictures, for a documentation site.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is in OUT already.")] = False,
+    engine: SweepEngine = "local",
+    scheduler: Scheduler = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
     """Run the experiments of the papers again and say which of their claims hold.
 
-    Exit status 1 if a claim fails. Example: planted reproduce ge2017 --out results
+    Exit status 1 if a claim fails. Example: planted reproduce --all --quick --jobs 2 --out results --gallery
     """
-    import json
+    if everything and entry not in (None, "list"):
+        raise ValueError(f"either --all or {entry}, not both")
+    if gallery and out is None:
+        raise ValueError("--gallery needs --out, the folder that the page goes to")
 
     from planted.reproduce import ENTRIES, find
 
-    if entry == "list":
+    if entry == "list" or (entry is None and not everything):
         if as_json:
             print_json({name: item.title for name, item in ENTRIES.items()})
         else:
             for name, item in ENTRIES.items():
-                typer.echo(f"{name:20} {item.title}")
+                typer.echo(f"{name:<30} {item.title}")
         return DONE
+    chosen = list(ENTRIES.values()) if everything else find(str(entry))
     studies = []
-    chosen = find(entry)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-    for item in chosen:
-        with progress_bar(quiet) as report:
-            study = item(quick=quick, seed=seed, **({"progress": report} if report else {}))
-        studies.append(study)
-        if not as_json:
-            typer.echo(str(study))
-        if out is not None:
-            from planted.plots import save_study
+    with sweep(engine, scheduler) as spread:
+        for study in _run(chosen, quiet, out, quick=quick, seed=seed, jobs=jobs, fresh=fresh, spread=spread):
+            studies.append(study)
+            if not as_json:
+                typer.echo(str(study))
+            if study.folder is not None:
+                from planted.plots import save_study
 
-            stem = study.name.replace("/", "-")
-            save_study(out / f"{stem}.png", study)
-            content = {"config": study.config, "claims": [vars(c) for c in study.claims], "table": study.table}
-            (out / f"{stem}.json").write_text(json.dumps(plain(content), indent=1) + "\n")
+                save_study(study.folder / "figure.png", study)
+                save_study(study.folder / "figure.svg", study)
     if as_json:
-        print_json(
-            [
-                {"name": s.name, "config": s.config, "claims": [vars(c) for c in s.claims], "seconds": s.seconds}
-                for s in studies
-            ]
-        )
+        names = ("name", "title", "config", "seed", "seconds")
+        print_json([{n: getattr(s, n) for n in names} | {"claims": [vars(c) for c in s.claims]} for s in studies])
+    if gallery or markdown is not None:
+        from planted.reproduce._gallery import write_html, write_markdown
+
+        if gallery and out is not None:
+            typer.echo(f"gallery written to {write_html(studies, out / 'gallery.html', quick)}", err=True)
+        if markdown is not None:
+            typer.echo(f"gallery written to {write_markdown(studies, markdown, quick)}", err=True)
     return DONE if all(study.holds for study in studies) else NOT_RECOVERED
+
+
+def _run(chosen: list[Any], quiet: bool, out: Path | None, **options: Any) -> Iterator[Any]:
+    """The studies one by one, under a progress bar that is gone whenever one is printed."""
+    from planted.reproduce import run_studies
+
+    report: Any = None
+
+    def progress(done: int, total: int, text: str) -> None:
+        if report is not None:
+            report(done, total, text)
+
+    studies = run_studies(chosen, progress=progress, out=out, **options)
+    try:
+        while True:
+            with progress_bar(quiet) as report:
+                study = next(studies, None)
+            if study is None:
+                return
+            yield study
+    except KeyboardInterrupt:
+        studies.close()
+        kept = "nothing was kept: with --out FOLDER a stopped run can go on"
+        raise Stopped(kept if out is None else f"run the same command again to go on from {out}") from None

@@ -8,15 +8,26 @@ from planted.reproduce import (
     _ge2017,
     _ge2017_outputs,
     _soltanolkotabi2017,
+    _soltanolkotabi2017_activations,
     _spurious,
 )
-from planted.reproduce._study import Claim, Entry, Study, claim
+from planted.reproduce._runner import run_studies
+from planted.reproduce._study import Claim, Entry, Study, WholeEntry, claim
 
-_MODULES = (_ge2017, _ge2017_outputs, _gao2018_figures, _du2017, _fu2018, _soltanolkotabi2017, _spurious)
-ENTRIES: dict[str, Entry] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}
+_MODULES = (
+    _ge2017,
+    _ge2017_outputs,
+    _gao2018_figures,
+    _du2017,
+    _fu2018,
+    _soltanolkotabi2017_activations,
+    _soltanolkotabi2017,
+    _spurious,
+)
+ENTRIES: dict[str, Entry | WholeEntry] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}
 
 
-def find(name: str) -> list[Entry]:
+def find(name: str) -> list[Entry | WholeEntry]:
     """The entry of this name, or every entry of the paper of this name.
 
     >>> [entry.name for entry in find("ge2017")]
@@ -24,8 +35,9 @@ def find(name: str) -> list[Entry]:
     """
     found = [entry for key, entry in ENTRIES.items() if key == name or key.split("/")[0] == name]
     if not found:
-        raise ValueError(unknown("entry", name, tuple(ENTRIES)))
+        papers = dict.fromkeys(key.split("/")[0] for key in ENTRIES)
+        raise ValueError(unknown("entry", name, tuple(dict.fromkeys([*papers, *ENTRIES]))))
     return found
 
 
-__all__ = ["ENTRIES", "Claim", "Entry", "Study", "claim", "find"]
+__all__ = ["ENTRIES", "Claim", "Entry", "Study", "claim", "find", "run_studies"]

@@ -19,14 +19,12 @@ from planted.objectives import PopulationConv, stationary_points
 from planted.objectives._conv_points import threshold
 from planted.plots import plot_two_phases
 from planted.precision import float64
-from planted.reproduce._study import Entry, Study, claim
+from planted.reproduce._store import Rows
+from planted.reproduce._study import Cell, Claim, Config, Entry, claim
 from planted.seeding import key_from
-from planted.solvers._result import Progress
 from planted.starts import SIGNS, sign_restarts, uniform_start
 
 _CHUNK = 100
-_FIG1 = "two phases of descent, and the spurious minimum (Figure 1b)"
-_THEOREMS = "how often descent succeeds, with and without four restarts (Theorems 3.1 to 3.3)"
 
 
 def draw_target(key: jax.Array, patch_size: int, n_patches: int, ratio: Any) -> tuple[jax.Array, jax.Array]:
@@ -212,34 +210,63 @@ def success_frequencies(
     )
 
 
-def _fig1(quick: bool, seed: int, progress: Progress) -> Study:
-    began = time.perf_counter()
-    p, k, iterations = (8, 10, 400) if quick else (20, 25, 600)
-    progress(0, 1, "Figure 1b")
-    figure = figure_1b(p, k, n_iterations=iterations, random_state=seed)
-    run, good, bad, end = figure.trajectory, figure.success, figure.failure, figure.phase_one_end
-    spurious = stationary_points(run.teacher)[-1].value
-    slow = float(run.loss[end, good] / run.loss[0, good]) ** (1 / max(end, 1))
-    slope = math.log(figure.rate) / math.log(figure.predicted)
-    gap = float(run.loss[-1, bad] / spurious - 1)
-    claims = [
+def _one(config: Config) -> list[Cell]:
+    return [{"p": config["p"], "k": config["k"]}]
+
+
+def _two_phases(config: Config, cell: Cell, seed: int) -> Rows:
+    found = figure_1b(config["p"], config["k"], config["ratio"], config["iterations"], random_state=seed)
+    run = found.trajectory
+    summary = {
+        "step_size": float(run.step_size),
+        "phase_one_end": found.phase_one_end,
+        "rate": found.rate,
+        "predicted_rate": found.predicted,
+        "spurious_loss": float(stationary_points(run.teacher)[-1].value),
+    }
+    return [
+        {
+            "outcome": outcome,
+            "signs": str(SIGNS[index]),
+            "fate": run.fates[index],
+            "iteration": t,
+            "loss": float(run.loss[t, index]),
+            "angle": float(np.degrees(run.angle[t, index])),
+        }
+        | summary
+        for outcome, index in (("success", found.success), ("failure", found.failure))
+        for t in range(len(run.loss))
+    ]
+
+
+def _outcomes(rows: Rows) -> tuple[Rows, Rows]:
+    good, bad = ([row for row in rows if row["outcome"] == outcome] for outcome in ("success", "failure"))
+    return good, bad
+
+
+def _two_phase_claims(config: Config, rows: Rows) -> list[Claim]:
+    good, bad = _outcomes(rows)
+    end, rate, predicted = good[0]["phase_one_end"], good[0]["rate"], good[0]["predicted_rate"]
+    slow = (good[end]["loss"] / good[0]["loss"]) ** (1 / max(end, 1))
+    gap = bad[-1]["loss"] / bad[0]["spurious_loss"] - 1
+    return [
         claim(
             "signs of one draw decide between success and failure",
             "one of each",
-            f"signs {SIGNS[good]} end in the {run.fates[good]}, {SIGNS[bad]} in the {run.fates[bad]}",
-            (run.fates[good], run.fates[bad]) == FATES[:2],
+            f"signs {good[0]['signs']} end in the {good[0]['fate']}, {bad[0]['signs']} in the {bad[0]['fate']}",
+            (good[0]["fate"], bad[0]["fate"]) == FATES[:2],
         ),
         claim(
             "a slow first phase",
             "the loss hardly falls at first",
             f"a factor {slow:.4f} an iteration until phase I ends at iteration {end}",
-            math.log(slow) > math.log(figure.rate) / 4,
+            math.log(slow) > math.log(rate) / 4,
         ),
         claim(
             "a linear second phase",
             "a straight line on a logarithmic axis",
-            f"a factor {figure.rate:.4f} an iteration, fitted; the Hessian at the teacher says {figure.predicted:.4f}",
-            abs(slope - 1) < 0.05,
+            f"a factor {rate:.4f} an iteration, fitted; the Hessian at the teacher says {predicted:.4f}",
+            abs(math.log(rate) / math.log(predicted) - 1) < 0.05,
         ),
         claim(
             "the failure stays at the spurious minimum",
@@ -249,42 +276,49 @@ def _fig1(quick: bool, seed: int, progress: Progress) -> Study:
             "it nears that point like 1/t in the angle, not linearly; see the errata",
         ),
     ]
-    table = [
-        {"iteration": t, "success": float(run.loss[t, good]), "failure": float(run.loss[t, bad])}
-        for t in range(0, len(run.loss), max(1, len(run.loss) // 100))
+
+
+def _draw_two_phases(config: Config, rows: Rows, picture: Any) -> None:
+    left, right = picture.subplots(1, 2)
+    good, bad = _outcomes(rows)
+    steps = np.array([row["iteration"] for row in good])
+    losses, angles = (np.array([[row[name] for row in curve] for curve in (good, bad)]).T for name in ("loss", "angle"))
+    plot_two_phases(steps, losses, ["success", "failure"], left, phase_one_end=good[0]["phase_one_end"])
+    right.plot(steps, angles, label=["success", "failure"])
+    right.set(xlabel="iteration", ylabel="angle to the teacher's filter (degrees)")
+    right.legend(frameon=False)
+
+
+def _settings(config: Config) -> list[Cell]:
+    """One cell a size and ratio; a ratio of None stands for k, the largest there is."""
+    return [
+        {"p": p, "k": k, "ratio": float(k if ratio is None else ratio)}
+        for p, k in config["sizes"]
+        for ratio in config["ratios"]
     ]
 
-    def draw(picture: Any) -> None:
-        losses, angles = picture.subplots(1, 2)
-        steps = np.arange(len(run.loss))
-        plot_two_phases(steps, run.loss[:, [good, bad]], ["success", "failure"], losses, phase_one_end=end)
-        angles.plot(steps, np.degrees(run.angle[:, [good, bad]]), label=["success", "failure"])
-        angles.set(xlabel="iteration", ylabel="angle to the teacher's filter (degrees)")
-        angles.legend(frameon=False)
 
-    config = {"p": p, "k": k, "iterations": iterations, "step": run.step_size, "seed": seed, "quick": quick}
-    return Study("du2017/fig1", _FIG1, config, table, claims, draw, time.perf_counter() - began)
+def _frequencies(config: Config, cell: Cell, seed: int) -> Rows:
+    found = asdict(success_frequencies(cell["p"], cell["k"], cell["ratio"], config["draws"], random_state=seed))
+    return [{name: value for name, value in found.items() if name != "seconds"}]
 
 
-def _theorems(quick: bool, seed: int, progress: Progress) -> Study:
-    began = time.perf_counter()
-    sizes, draws = (((6, 8),), 200) if quick else (((5, 4), (20, 25), (100, 50)), 1000)
-    shares = (0.01, 1.0, None) if quick else (1e-3, 0.01, 0.1, 0.5, 1.0, 2.0, None)
-    settings = [(p, k, float(k) if share is None else share) for p, k in sizes for share in shares]
-    studies = []
-    for done, setting in enumerate(settings):
-        progress(done, len(settings), f"p = {setting[0]}, k = {setting[1]}, ratio {setting[2]:g}")
-        studies.append(success_frequencies(*setting, draws=draws, random_state=seed))
+def _of_size(rows: Rows, k: int) -> Rows:
+    return [row for row in rows if row["n_patches"] == k]
+
+
+def _frequency_claims(config: Config, rows: Rows) -> list[Claim]:
+    draws, sizes = config["draws"], config["sizes"]
     error = 0.5 / math.sqrt(draws)
-    single, restarts = (min(getattr(study, name) for study in studies) for name in ("single", "restarts"))
-    trapped = [[s.trapped for s in studies if (s.patch_size, s.n_patches) == size] for size in sizes]
+    single, restarts = min(row["single"] for row in rows), min(row["restarts"] for row in rows)
+    trapped = [[row["trapped"] for row in _of_size(rows, k)] for _, k in sizes]
     falling = all(one >= two - 4 * error for row in trapped for one, two in itertools.pairwise(row))
-    absent = max(s.trapped for s in studies if s.ratio > threshold(s.n_patches))
-    claims = [
+    absent = max(row["trapped"] for row in rows if row["ratio"] > threshold(row["n_patches"]))
+    return [
         claim(
             "a random start succeeds (Theorem 3.2)",
             "with probability at least 1/4",
-            f"frequency {single:.3f} in the worst of {len(studies)} settings, {draws} draws each",
+            f"frequency {single:.3f} in the worst of {len(rows)} settings, {draws} draws each",
             single >= 0.25 - 4 * error,
         ),
         claim("one of four signs succeeds (Theorem 3.2)", "always", f"frequency {restarts:.3f}", restarts == 1.0),
@@ -299,23 +333,42 @@ def _theorems(quick: bool, seed: int, progress: Progress) -> Study:
         ),
     ]
 
-    def draw(picture: Any) -> None:
-        for axis, (p, k) in zip(np.atleast_1d(picture.subplots(1, len(sizes))), sizes, strict=True):
-            mine = [study for study in studies if (study.patch_size, study.n_patches) == (p, k)]
-            ratios = [study.ratio for study in mine]
-            for name, label in (
-                ("single", "success, one start"),
-                ("restarts", "success, four signs"),
-                ("trapped", "a sign fails"),
-            ):
-                axis.semilogx(ratios, [getattr(study, name) for study in mine], "o-", label=label)
-            axis.axvline(threshold(k), color="grey", linestyle=":", label="(k + π − 1)/π")
-            axis.set(title=f"p = {p}, k = {k}", xlabel="(1ᵀa*)²/‖a*‖²", ylim=(-0.05, 1.05))
-            axis.legend(frameon=False, fontsize=7)
 
-    config = {"settings": settings, "draws": draws, "seed": seed, "quick": quick}
-    table = [asdict(study) for study in studies]
-    return Study("du2017/theorems", _THEOREMS, config, table, claims, draw, time.perf_counter() - began)
+def _draw_frequencies(config: Config, rows: Rows, picture: Any) -> None:
+    panels = np.atleast_1d(picture.subplots(1, len(config["sizes"])))
+    for axis, (p, k) in zip(panels, config["sizes"], strict=True):
+        mine = _of_size(rows, k)
+        for name, label in (
+            ("single", "success, one start"),
+            ("restarts", "success, four signs"),
+            ("trapped", "a sign fails"),
+        ):
+            axis.semilogx([row["ratio"] for row in mine], [row[name] for row in mine], "o-", label=label)
+        axis.axvline(threshold(k), color="grey", linestyle=":", label="(k + π − 1)/π")
+        axis.set(title=f"p = {p}, k = {k}", xlabel="(1ᵀa*)²/‖a*‖²", ylim=(-0.05, 1.05))
+        axis.legend(frameon=False, fontsize=7)
 
 
-ENTRIES = (Entry("du2017/fig1", _FIG1, _fig1), Entry("du2017/theorems", _THEOREMS, _theorems))
+ENTRIES = (
+    Entry(
+        "du2017/fig1",
+        "two phases of descent, and the spurious minimum (Figure 1b)",
+        quick={"p": 8, "k": 10, "ratio": 0.25, "iterations": 400},
+        full={"p": 20, "k": 25, "ratio": 0.25, "iterations": 600},
+        cells=_one,
+        run_cell=_two_phases,
+        claims=_two_phase_claims,
+        draw=_draw_two_phases,
+        seed_by=(),
+    ),
+    Entry(
+        "du2017/theorems",
+        "how often descent succeeds, with and without four restarts (Theorems 3.1 to 3.3)",
+        quick={"sizes": [[6, 8]], "ratios": [0.01, 1.0, None], "draws": 200},
+        full={"sizes": [[5, 4], [20, 25], [100, 50]], "ratios": [1e-3, 0.01, 0.1, 0.5, 1.0, 2.0, None], "draws": 1000},
+        cells=_settings,
+        run_cell=_frequencies,
+        claims=_frequency_claims,
+        draw=_draw_frequencies,
+    ),
+)

@@ -21,7 +21,8 @@ from planted.activations import Activation
 from planted.certificates import slope_moments
 from planted.certificates._assumptions import rho
 from planted.reproduce._basin import accelerated, near, orthogonal_teacher, planted_labels
-from planted.reproduce._study import Entry, Study, claim
+from planted.reproduce._study import Study, claim
+from planted.reproduce._study import WholeEntry as Entry
 from planted.solvers._result import Progress
 
 K = 3

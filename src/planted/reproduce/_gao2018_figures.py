@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from planted.reproduce._gao2018 import PERCENTILES, SIZES, figure_3, figure_4, score_errors, smooth_figure_3
-from planted.reproduce._study import Claim, Entry, Study, claim
+from planted.reproduce._study import Claim, Study, claim
+from planted.reproduce._study import WholeEntry as Entry
 from planted.solvers._result import Progress
 
 # The paper states no bandwidth. Its inputs have variance 1 or 2, so a fixed one is likely between these.

@@ -1,16 +1,15 @@
 """Section 6 of Ge et al. (2017), Figures 1 to 3, and the spurious minimum of their appendix D.
 
 Teacher: identity weights, unit outputs, ReLU, no noise, d = m = 50. Five students a loss start from random unit rows
-and run side by side on fresh samples; at each step all five see the same ones. Errors are those of eq. 6.1 on
+and each run on fresh samples of their own. Errors are those of eq. 6.1 on
 row-normalised weights, see :func:`row_error`.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -32,9 +31,10 @@ from planted.objectives import (
     Squared,
     appendix_d,
 )
-from planted.reproduce._study import Entry, Study, claim
+from planted.reproduce._store import Rows
+from planted.reproduce._study import Cell, Claim, Config, Entry, claim
 from planted.rows import ArrayRows, FreshRows
-from planted.solvers import Descent, FirstOrder, descend, lbfgs, step_size_cuts, unit_rows
+from planted.solvers import Descent, FirstOrder, descend, lbfgs, silent, step_size_cuts, unit_rows
 from planted.solvers._result import Progress
 from planted.starts import random_rows
 
@@ -115,125 +115,165 @@ def _solver(figure: str, setting: Setting) -> FirstOrder:
 _LOSSES = {"fig1": _squared, "fig2": _hermite, "fig3": _landscape}
 
 
-def run_figure(figure: str, setting: Setting, seed: int, progress: Progress) -> Descent:
-    """Five side-by-side runs of the figure's loss on fresh samples.
-
-    >>> from planted.solvers import silent
-    >>> run = run_figure("fig2", Setting(4, 1024, 200, 1.0), 0, silent)
-    >>> run.history.error[-1].shape
-    (5,)
-    """
+@cache
+def _problem(figure: str, setting: Setting) -> tuple[Callable[[jax.Array], Objective], FirstOrder]:
+    """The loss of fresh samples and its solver, the same objects for every run: they are compiled once a process."""
     fresh = FreshRows(_sample(setting.d), setting.batch)
+    return lambda key: _LOSSES[figure](fresh.draw(key)), _solver(figure, setting)
+
+
+def run_figure(figure: str, setting: Setting, seed: int, progress: Progress = silent) -> Descent:
+    """One run of the figure's loss on fresh samples, from random unit rows.
+
+    >>> run = run_figure("fig2", Setting(4, 1024, 200, 1.0), 0)
+    >>> len(run.history.error)
+    40
+    """
     start_key, run_key = jax.random.split(jax.random.key(seed))
-    start = random_rows(start_key, setting.d, setting.d, RUNS).astype(jnp.float32)
+    problem, solver = _problem(figure, setting)
     return descend(
-        lambda key: _LOSSES[figure](fresh.draw(key)),
-        start,
-        _solver(figure, setting),
+        problem,
+        random_rows(start_key, setting.d, setting.d).astype(jnp.float32),
+        solver,
         steps=setting.steps,
         key=run_key,
-        side_by_side=True,
         record_every=max(1, setting.steps // 40),
         measure=partial(row_error, signed=figure == "fig1"),
         progress=progress,
     )
 
 
-def _curves(run: Descent) -> Callable[[Any], None]:
-    def draw(figure: Any) -> None:
-        left, right = figure.subplots(1, 2)
-        left.plot(run.history.step, np.array(run.history.value))
-        left.set(xlabel="step", ylabel="loss on the fresh batch")
-        right.plot(run.history.step, np.array(run.history.error))
-        right.axhline(RECOVERED, color="grey", linestyle=":", label=f"{RECOVERED} counts as recovered")
-        right.set(xlabel="step", ylabel="parameter error (eq. 6.1)", ylim=(0, 1))
-        right.legend(frameon=False)
-
-    return draw
+def _runs(config: Config) -> list[Cell]:
+    return [{"run": i} for i in range(config["runs"])]
 
 
-def _figure(figure: str, title: str, statement: str, should_recover: bool) -> Entry:
-    def run(quick: bool, seed: int, progress: Progress) -> Study:
-        began = time.perf_counter()
-        setting = SETTINGS[figure][quick]
-        descent = run_figure(figure, setting, seed, progress)
-        errors = descent.history.error[-1]
-        count = int(np.sum(errors < RECOVERED))
-        holds = count == RUNS if should_recover else count == 0
-        table = [
-            {"step": step, "run": i, "loss": float(value[i]), "error": float(error[i])}
-            for step, value, error in zip(
-                descent.history.step, descent.history.value, descent.history.error, strict=True
+def _run(figure: str, config: Config, cell: Cell, seed: int) -> Rows:
+    setting = Setting(config["d"], config["batch"], config["steps"], config["rate"])
+    run = run_figure(figure, setting, seed)
+    history = zip(run.history.step, run.history.value, run.history.error, strict=True)
+    rows = [cell | {"step": step, "loss": float(value), "error": float(error)} for step, value, error in history]
+    if figure == "fig1":
+        teacher = Network(np.eye(setting.d), np.ones(setting.d))
+        population = PopulationSquared(teacher, output=teacher.output)
+        rows[-1]["expected_loss"] = population.value(np.asarray(run.params, dtype=np.float64))
+    return rows
+
+
+def _verdict(figure: str, config: Config, rows: Rows) -> list[Claim]:
+    last = [row for row in rows if row["step"] == config["steps"]]
+    errors = [row["error"] for row in last]
+    runs, count = config["runs"], sum(error < RECOVERED for error in errors)
+    statement, expected = _STATEMENTS[figure]
+    ours = f"{count} of {runs} recovered, errors {min(errors):.3g} to {max(errors):.3g}"
+    claims = [claim(statement, f"{expected} of {RUNS} recovered", ours, count == (runs if expected else 0))]
+    if figure == "fig1":
+        losses = [row["expected_loss"] for row in last]
+        claims.append(
+            claim(
+                "its test error stays away from zero",
+                "none of five runs reaches zero",
+                f"expected loss {min(losses):.3g} to {max(losses):.3g}",
+                min(losses) > 1e-3,
             )
-            for i in range(RUNS)
-        ]
-        claims = []
-        if figure == "fig1":
-            teacher = Network(np.eye(setting.d), np.ones(setting.d))
-            population = PopulationSquared(teacher, output=teacher.output)
-            losses = [population.value(np.asarray(B, dtype=np.float64)) for B in descent.params]
-            claims.append(
-                claim(
-                    "its test error stays away from zero",
-                    "none of five runs reaches zero",
-                    f"expected loss {min(losses):.3g} to {max(losses):.3g}",
-                    min(losses) > 1e-3,
-                )
-            )
-        ours = f"{count} of {RUNS} recovered, errors {errors.min():.3g} to {errors.max():.3g}"
-        paper = f"{RUNS if should_recover else 0} of {RUNS} recovered"
-        config = asdict(setting) | {"runs": RUNS, "seed": seed, "quick": quick}
-        return Study(
-            f"ge2017/{figure}",
-            title,
-            config,
-            table,
-            [claim(statement, paper, ours, holds), *claims],
-            _curves(descent),
-            time.perf_counter() - began,
         )
+    return claims
 
-    return Entry(f"ge2017/{figure}", title, run)
+
+def _curves(config: Config, rows: Rows, figure: Any) -> None:
+    left, right = figure.subplots(1, 2)
+    for i in range(config["runs"]):
+        mine = [row for row in rows if row["run"] == i]
+        steps = [row["step"] for row in mine]
+        left.plot(steps, [row["loss"] for row in mine])
+        right.plot(steps, [row["error"] for row in mine])
+    left.set(xlabel="step", ylabel="loss on the fresh batch")
+    right.axhline(RECOVERED, color="grey", linestyle=":", label=f"{RECOVERED} counts as recovered")
+    right.set(xlabel="step", ylabel="parameter error (eq. 6.1)", ylim=(0, 1))
+    right.legend(frameon=False)
 
 
-def _appendix_d(quick: bool, seed: int, progress: Progress) -> Study:
-    began = time.perf_counter()
-    teacher, B = appendix_d()
+_STATEMENTS = {
+    "fig1": ("squared loss is stuck in every run", 0),
+    "fig2": ("f' recovers the teacher in every run", RUNS),
+    "fig3": ("G recovers the teacher in every run", RUNS),
+}
+
+
+def _figure(figure: str, title: str) -> Entry:
+    full, quick = (asdict(setting) | {"runs": RUNS} for setting in SETTINGS[figure])
+    return Entry(
+        f"ge2017/{figure}", title, quick, full, _runs, partial(_run, figure), partial(_verdict, figure), _curves
+    )
+
+
+def _points(config: Config) -> list[Cell]:
+    return [{"from": "spurious minimum of P'"}]
+
+
+def _escape(config: Config, cell: Cell, seed: int) -> Rows:
+    teacher, B = appendix_d(config["excess"])
     pairs, G = PopulationPairs(teacher), PopulationLandscape(teacher)
     rng = np.random.default_rng(seed)
-    trials = 200 if quick else 2000
-    best = min(pairs.value(B + 1e-3 * rng.standard_normal(B.shape)) for _ in range(trials))
-    verdict = certify(pairs, B)
-    at_g = certify(G, B)
-    escape = lbfgs(G, B + 1e-3 * rng.standard_normal(B.shape), steps=2000, tolerance=1e-10)
-    error = row_error(escape.params)
-    claims = [
+    nearby = min(pairs.value(B + 1e-3 * rng.standard_normal(B.shape)) for _ in range(config["trials"]))
+    run = lbfgs(G, B + 1e-3 * rng.standard_normal(B.shape), steps=2000, tolerance=1e-10)
+    found = {
+        "kind under P'": certify(pairs, B).kind,
+        "kind under G": certify(G, B).kind,
+        "lowest nearby P'": nearby,
+        "error": row_error(run.params),
+    }
+    points = (("before", B), ("after", run.params))
+    return [
+        {"point": name, "row": i, "column": j, "weight": float(matrix[i, j])} | found
+        for name, matrix in points
+        for i, j in np.ndindex(*matrix.shape)
+    ]
+
+
+def _escape_claims(config: Config, rows: Rows) -> list[Claim]:
+    found = rows[0]
+    kind, nearby = found["kind under P'"], found["lowest nearby P'"]
+    return [
         claim(
             "P' has a spurious local minimum",
             "no nearby point is lower",
-            f"{verdict.kind}; lowest of {trials} nearby points {best - 2:+.2e}",
-            verdict.kind == "local minimum" and best >= 2 - 1e-9,
+            f"{kind}; lowest of {config['trials']} nearby points {nearby - 2:+.2e}",
+            kind == "local minimum" and nearby >= 2 - 1e-9,
             "P' = 2 there, as each pair is counted in both orders; the paper prints 1",
         ),
-        claim("G does not", "no spurious minima", f"{at_g.kind}", at_g.kind in {"saddle", "not critical"}),
-        claim("descent on G from there recovers", "yes", f"error {error:.2g}", error < RECOVERED),
+        claim(
+            "G does not",
+            "no spurious minima",
+            found["kind under G"],
+            found["kind under G"] in {"saddle", "not critical"},
+        ),
+        claim("descent on G from there recovers", "yes", f"error {found['error']:.2g}", found["error"] < RECOVERED),
     ]
-    table = [{"step": s, "value": v} for s, v in zip(escape.history.step, escape.history.value, strict=True)]
 
-    def draw(figure: Any) -> None:
-        left, right = figure.subplots(1, 2)
-        for axis, matrix, title in ((left, B, "spurious minimum of P'"), (right, escape.params, "after descent on G")):
-            axis.imshow(np.abs(matrix), vmin=0, vmax=1, cmap="viridis")
-            axis.set(title=title, xlabel="teacher neuron", ylabel="student row")
 
-    config = {"excess": 0.5, "trials": trials, "seed": seed, "quick": quick}
-    title = "the spurious minimum of P', and how G removes it"
-    return Study("ge2017/appendix-d", title, config, table, claims, draw, time.perf_counter() - began)
+def _escape_draw(config: Config, rows: Rows, figure: Any) -> None:
+    names = ("before", "after"), ("spurious minimum of P'", "after descent on G")
+    for axis, point, title in zip(figure.subplots(1, 2), *names, strict=True):
+        mine = [row for row in rows if row["point"] == point]
+        matrix = np.zeros((1 + mine[-1]["row"], 1 + mine[-1]["column"]))
+        for row in mine:
+            matrix[row["row"], row["column"]] = abs(row["weight"])
+        axis.imshow(matrix, vmin=0, vmax=1, cmap="viridis")
+        axis.set(title=title, xlabel="teacher neuron", ylabel="student row")
 
 
 ENTRIES = (
-    _figure("fig1", "squared loss with ReLU", "squared loss is stuck in every run", should_recover=False),
-    _figure("fig2", "the loss f' on unit rows", "f' recovers the teacher in every run", should_recover=True),
-    _figure("fig3", "the designed loss G", "G recovers the teacher in every run", should_recover=True),
-    Entry("ge2017/appendix-d", "the spurious minimum of P', and how G removes it", _appendix_d),
+    _figure("fig1", "squared loss with ReLU"),
+    _figure("fig2", "the loss f' on unit rows"),
+    _figure("fig3", "the designed loss G"),
+    Entry(
+        "ge2017/appendix-d",
+        "the spurious minimum of P', and how G removes it",
+        quick={"excess": 0.5, "trials": 200},
+        full={"excess": 0.5, "trials": 2000},
+        cells=_points,
+        run_cell=_escape,
+        claims=_escape_claims,
+        draw=_escape_draw,
+    ),
 )

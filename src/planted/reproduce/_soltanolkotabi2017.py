@@ -9,7 +9,8 @@ import numpy as np
 
 from planted.reproduce._local_convergence import LocalConvergence, local_convergence
 from planted.reproduce._over_parameterised import RandomLabels, Sweep, random_labels, sweep
-from planted.reproduce._study import Claim, Entry, Study, claim
+from planted.reproduce._study import Claim, Study, claim
+from planted.reproduce._study import WholeEntry as Entry
 from planted.solvers._result import Progress
 
 _QUICK: dict[str, tuple[int, ...]] = {

@@ -21,7 +21,8 @@ import numpy as np
 from planted.certificates import certify
 from planted.networks import Network
 from planted.objectives import Objective, PopulationFullRankLandscape, PopulationLandscape, PopulationSquared
-from planted.reproduce._study import Entry, Study, claim
+from planted.reproduce._study import Study, claim
+from planted.reproduce._study import WholeEntry as Entry
 from planted.solvers import lbfgs, newton_polish, silent
 from planted.solvers._result import Progress
 

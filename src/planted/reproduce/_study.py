@@ -1,13 +1,18 @@
-"""What a reproduced figure is: a table, the claims it bears out, and a picture."""
+"""What a reproduced figure is: independent cells of work, the table they give, the claims it bears out, a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from planted.reproduce._store import Rows, digest, jsonable
 from planted.solvers import silent
 from planted.solvers._result import Progress
+
+Config = dict[str, Any]
+Cell = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -39,15 +44,20 @@ def claim(statement: str, paper: str, ours: str, holds: bool, note: str = "") ->
 
 @dataclass(frozen=True)
 class Study:
-    """The outcome of one entry: a tidy table (one dict a row), claims, and how to draw it."""
+    """The outcome of one entry: a tidy table (one dict a row), claims, and how to draw it.
+
+    `seconds` is the time its cells took to compute, whenever that was; `folder` is where they are kept, if anywhere.
+    """
 
     name: str
     title: str
-    config: dict[str, Any]
-    table: list[dict[str, Any]]
+    config: Config
+    table: Rows
     claims: list[Claim]
     draw: Callable[[Any], None]
     seconds: float
+    seed: int = 0
+    folder: os.PathLike[str] | None = None
 
     @property
     def holds(self) -> bool:
@@ -61,12 +71,71 @@ class Study:
 
 @dataclass(frozen=True)
 class Entry:
-    """A figure or reported number that can be run again: `run(quick, seed, progress)` gives a Study."""
+    """A figure or reported number that can be run again, in cells that do not need each other.
+
+    Attributes
+    ----------
+    name, title : str
+        Such as "ge2017/fig3".
+    quick, full : mapping
+        JSON-able configurations; functions below get one of them as JSON gives it back (lists for tuples).
+    cells : callable (config) -> list of small JSON-able dicts
+        Pieces of work of 1 to 60 seconds, in plotting order.
+    run_cell : callable (config, cell, seed) -> rows
+        A function of its arguments only, at the top of its module so that other processes can call it. Rows are
+        dicts of scalars, without timings: those are recorded apart. It sees to its own precision.
+    claims : callable (config, rows) -> list of Claim
+        On the rows of all cells, in cell order.
+    draw : callable (config, rows, matplotlib Figure) -> None
+    seed_by : tuple of str, optional
+        The names in a cell from whose values, and the study's seed, the cell's seed derives; all of them if omitted,
+        so that every cell draws its own random numbers. Cells that agree on these names share theirs; with ()
+        every cell gets the study's seed itself.
+    """
+
+    name: str
+    title: str
+    quick: Mapping[str, Any] = field(repr=False)
+    full: Mapping[str, Any] = field(repr=False)
+    cells: Callable[[Config], list[Cell]] = field(repr=False)
+    run_cell: Callable[[Config, Cell, int], Rows] = field(repr=False)
+    claims: Callable[[Config, Rows], list[Claim]] = field(repr=False)
+    draw: Callable[[Config, Rows, Any], None] = field(repr=False)
+    seed_by: tuple[str, ...] | None = field(default=None, repr=False)
+
+    def config(self, quick: bool) -> Config:
+        """The configuration of this size, as JSON gives it back."""
+        return jsonable(dict(self.quick if quick else self.full))
+
+    def cell_seed(self, seed: int, cell: Cell) -> int:
+        """The seed of a cell: a function of the study's seed and what `seed_by` names, never of the order."""
+        if self.seed_by == ():
+            return seed
+        shared = cell if self.seed_by is None else {name: cell[name] for name in self.seed_by}
+        return int(digest(seed, shared)[:8], 16)
+
+    def __call__(
+        self,
+        quick: bool = False,
+        seed: int = 0,
+        progress: Progress = silent,
+        out: str | os.PathLike[str] | None = None,
+        jobs: int = 1,
+    ) -> Study:
+        """Run it at full or quick size; with `out`, cells that are there already are read, not computed."""
+        from planted.reproduce._runner import run_studies
+
+        return next(run_studies([self], quick=quick, seed=seed, progress=progress, out=out, jobs=jobs))
+
+
+@dataclass(frozen=True)
+class WholeEntry:
+    """An entry that is not in cells yet: `run(quick, seed, progress)` gives a Study."""
 
     name: str
     title: str
     run: Callable[[bool, int, Progress], Study] = field(repr=False)
 
-    def __call__(self, quick: bool = False, seed: int = 0, progress: Progress = silent) -> Study:
+    def __call__(self, quick: bool = False, seed: int = 0, progress: Progress = silent, **_: Any) -> Study:
         """Run it at full or quick size."""
         return self.run(quick, seed, progress)

@@ -281,3 +281,26 @@ def dask_engine(scheduler: str | None = None, workers: int | None = None) -> Das
         raise OSError(f"no Dask scheduler answers at {scheduler}") from None
     client._planted_cluster = None
     return DaskEngine(client)
+
+
+def spread(engine: DaskEngine, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    """(place, function(*arguments[place])) of independent calls, as they are done.
+
+    A call whose worker dies is made again; a scheduler that is gone is a :class:`RowsLostError`.
+    """
+    places = {engine._call(function, *args): place for place, args in enumerate(arguments)}
+    done = distributed.as_completed(list(places), raise_errors=False)
+    try:
+        for future in done:
+            place = places.pop(future)
+            try:
+                result = engine._result(future)
+            except distributed.KilledWorker:
+                again = engine._call(function, *arguments[place])
+                places[again] = place
+                done.add(again)
+                continue
+            yield place, result
+    finally:
+        for future in places:
+            future.cancel()

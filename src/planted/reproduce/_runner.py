@@ -1,0 +1,278 @@
+"""Runs the cells of studies, here or in processes of their own, and keeps every result as soon as it is there."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from importlib.metadata import version
+from typing import Any
+
+from planted.reproduce._store import CellResult, Rows, Store, stack, tabulate
+from planted.reproduce._study import Cell, Config, Entry, Study, WholeEntry
+from planted.solvers import silent
+from planted.solvers._result import Progress
+
+_PACKAGES = ("planted", "jax", "jaxlib", "numpy", "scipy", "polars")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that the numbers depend on.
+
+    >>> sorted(versions())[:2]
+    ['jax', 'jaxlib']
+    """
+    return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+
+
+@dataclass
+class _Plan:
+    """One study under way: its cells, and the results so far."""
+
+    entry: Entry
+    config: Config
+    cells: list[Cell]
+    store: Store | None
+    results: list[CellResult | None]
+
+    @property
+    def missing(self) -> list[int]:
+        return [index for index, result in enumerate(self.results) if result is None]
+
+    def keep(self, index: int, rows: Rows, seconds: float) -> None:
+        table = tabulate(rows)
+        if self.store is not None:
+            self.store.save(self.cells[index], table, seconds, versions())
+        self.results[index] = CellResult(table, seconds, versions())
+
+
+def run_studies(
+    entries: Sequence[Entry | WholeEntry],
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    progress: Progress = silent,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    fresh: bool = False,
+    spread: Spread | None = None,
+) -> Iterator[Study]:
+    """Studies in the order given, each as soon as all its cells are there.
+
+    Cells of all entries go through the same `jobs` processes. With `out`, cells found there are not computed again
+    unless `fresh`; a run that was stopped in any way goes on where it was. With one job everything runs in this
+    process. `spread(function, arguments)` computes cells elsewhere: it yields (place, function(*arguments[place])) as
+    they are done, such as :func:`planted.rows._dask.spread` on a cluster.
+
+    >>> from planted.reproduce import find
+    >>> study = next(run_studies(find("ge2017/appendix-d"), quick=True))
+    >>> study.holds
+    True
+    """
+    if jobs < 1:
+        raise ValueError(f"jobs must be at least 1, not {jobs}")
+    plans = [_plan(entry, quick, seed, out, fresh) if isinstance(entry, Entry) else None for entry in entries]
+    work = [(plan, index) for plan in plans if plan is not None for index in plan.missing]
+    total = sum(len(plan.cells) for plan in plans if plan is not None)
+    if spread is not None:
+        computed = _elsewhere(work, seed, spread)
+    else:
+        computed = (_in_processes if jobs > 1 and len(work) > 1 else _here)(work, seed, min(jobs, max(len(work), 1)))
+    clock = _Clock(total, total - len(work), progress)
+    for entry, plan in zip(entries, plans, strict=True):
+        if plan is None:
+            assert isinstance(entry, WholeEntry)
+            yield entry(quick=quick, seed=seed, progress=progress)
+            continue
+        clock.say(plan.entry.name)
+        while plan.missing:
+            owner, index, rows, seconds = next(computed)
+            owner.keep(index, rows, seconds)
+            clock.tick(f"{owner.entry.name} {label(owner.cells[index])}")
+        yield _study(plan, seed)
+
+
+def label(cell: Cell) -> str:
+    """A cell in a few words.
+
+    >>> label({"d": 5, "loss": "G"})
+    'd=5 loss=G'
+    """
+    return " ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in cell.items()
+    )
+
+
+class _Clock:
+    """Says how many cells are done and how long the rest will take at the pace of those computed now."""
+
+    def __init__(self, total: int, found: int, progress: Progress) -> None:
+        self.total, self.found, self.done, self.progress = total, found, 0, progress
+        self.began = time.perf_counter()
+
+    def tick(self, text: str) -> None:
+        self.done += 1
+        self.say(text)
+
+    def say(self, text: str) -> None:
+        left = self.total - self.found - self.done
+        pace = (time.perf_counter() - self.began) / self.done if self.done else 0.0
+        rest = f", about {duration(pace * left)} left" if left and self.done else ""
+        self.progress(self.found + self.done, self.total, f"{text}{rest}")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them.
+
+    >>> duration(5), duration(200), duration(5000)
+    ('5 s', '3 min', '1.4 h')
+    """
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 100
+        else f"{seconds / 60:.0f} min"
+        if seconds < 3600
+        else f"{seconds / 3600:.1f} h"
+    )
+
+
+def _plan(entry: Entry, quick: bool, seed: int, out: Any, fresh: bool) -> _Plan:
+    config = entry.config(quick)
+    cells = [dict(cell) for cell in entry.cells(config)]
+    if out is None:
+        return _Plan(entry, config, cells, None, [None] * len(cells))
+    store = Store(out, entry.name, config, seed)
+    store.check()
+    return _Plan(entry, config, cells, store, [None if fresh else store.load(cell) for cell in cells])
+
+
+def _study(plan: _Plan, seed: int) -> Study:
+    results = [result for result in plan.results if result is not None]
+    table = stack(result.table for result in results)
+    rows = table.to_dicts()
+    claims = plan.entry.claims(plan.config, rows)
+    seconds = sum(result.seconds for result in results)
+    entry, store = plan.entry, plan.store
+    if store is not None:
+        store.finish(
+            table,
+            {
+                "name": entry.name,
+                "title": entry.title,
+                "config": plan.config,
+                "seed": seed,
+                "claims": [asdict(claim) for claim in claims],
+                "seconds": round(seconds, 3),
+                "cells": [{"cell": c, "seconds": r.seconds} for c, r in zip(plan.cells, results, strict=True)],
+                "versions": _together([result.versions for result in results]),
+            },
+        )
+    draw = partial(entry.draw, plan.config, rows)
+    folder = None if store is None else store.folder
+    return Study(entry.name, entry.title, plan.config, rows, claims, draw, seconds, seed, folder)
+
+
+def _together(found: list[dict[str, str]]) -> dict[str, str]:
+    """Versions under which the cells were computed, several where they were computed under several."""
+    names = dict.fromkeys(name for each in found for name in each)
+    return {name: ", ".join(sorted({each[name] for each in found if name in each})) for name in names}
+
+
+Computed = Iterator[tuple[_Plan, int, Rows, float]]
+Spread = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterator[tuple[int, Any]]]
+
+
+def _elsewhere(work: list[tuple[_Plan, int]], seed: int, spread: Spread) -> Computed:
+    arguments = [
+        (plan.entry.run_cell, plan.config, plan.cells[index], _seed(plan, index, seed)) for plan, index in work
+    ]
+    for place, result in spread(_timed, arguments):
+        yield *work[place], *result
+
+
+def _here(work: list[tuple[_Plan, int]], seed: int, jobs: int) -> Computed:
+    for plan, index in work:
+        yield plan, index, *_timed(plan.entry.run_cell, plan.config, plan.cells[index], _seed(plan, index, seed))
+
+
+def _seed(plan: _Plan, index: int, seed: int) -> int:
+    return plan.entry.cell_seed(seed, plan.cells[index])
+
+
+def _timed(run_cell: Any, config: Config, cell: Cell, seed: int) -> tuple[Rows, float]:
+    began = time.perf_counter()
+    rows = run_cell(config, cell, seed)
+    return rows, round(time.perf_counter() - began, 3)
+
+
+def _in_processes(work: list[tuple[_Plan, int]], seed: int, jobs: int) -> Computed:
+    context = multiprocessing.get_context("spawn")
+    stop, turn = context.Event(), context.Value("i", 0)
+    pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(stop, turn, jobs))
+    waiting: dict[Future[tuple[Rows, float]], tuple[_Plan, int]] = {}
+    queue = iter(work)
+    try:
+        while True:
+            # A few ahead of the workers, so that an interruption has little to cancel.
+            for plan, index in queue:
+                job = pool.submit(_timed, plan.entry.run_cell, plan.config, plan.cells[index], _seed(plan, index, seed))
+                waiting[job] = plan, index
+                if len(waiting) >= jobs + 2:
+                    break
+            if not waiting:
+                return
+            for job in wait(waiting, return_when=FIRST_COMPLETED).done:
+                plan, index = waiting.pop(job)
+                yield plan, index, *job.result()
+    except BrokenProcessPool:
+        raise ChildProcessError(
+            "a worker process was killed, perhaps for want of memory; what was computed before is kept with --out: "
+            "run the same command again, with fewer --jobs if memory is short"
+        ) from None
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin(stop: Any, turn: Any, jobs: int) -> None:
+    """What a worker does first: take its share of the cores, leave Ctrl-C to the parent, and end when that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with turn.get_lock():
+        mine = turn.value
+        turn.value += 1
+    threads = _take_cores(mine, jobs)
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(threads)
+    threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
+
+
+def _take_cores(mine: int, jobs: int) -> int:
+    """Bind this process to its share of the cores, where the system can; how many that is.
+
+    JAX makes as many threads as there are cores it may use when it first computes, which is after this.
+    """
+    if sys.platform != "linux":
+        return max(1, (os.cpu_count() or 1) // jobs)
+    cores = sorted(os.sched_getaffinity(0))
+    share = cores[mine % len(cores) :: jobs] if jobs <= len(cores) else [cores[mine % len(cores)]]
+    os.sched_setaffinity(0, share)
+    return len(share)
+
+
+def _end_with_parent(stop: Any) -> None:
+    parent = multiprocessing.parent_process()
+    while not stop.wait(0.5):
+        if parent is None or not parent.is_alive():
+            break
+    os._exit(1)

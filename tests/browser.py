@@ -1,0 +1,41 @@
+"""Headless Chromium for the tests that need a real browser."""
+
+import contextlib
+import shutil
+import tempfile
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+)
+
+
+@contextlib.contextmanager
+def browser(width=1280, height=900, dark=False):
+    """A driver whose window is `width` CSS pixels wide, with the colour scheme that a system may prefer."""
+    from selenium import webdriver
+
+    with tempfile.TemporaryDirectory() as profile:
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium") or ""
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        for flag in (*FLAGS, f"--user-data-dir={profile}"):
+            options.add_argument(flag)
+        service = webdriver.ChromeService(shutil.which("chromedriver"))
+        driver = webdriver.Chrome(options, service)
+        try:
+            metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+            scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+            yield driver
+        finally:
+            driver.quit()
