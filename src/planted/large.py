@@ -113,6 +113,9 @@ class Checkpoint:
             raise ValueError("a checkpoint needs random_state: without it a resumed fit would be another one")
         numbers = [seen.mean, seen.variance, seen.smallest, seen.largest, *seen.first, *np.diagonal(seen.second)]
         digest = hashlib.sha256(" ".join(f"{value:.8e}" for value in numbers).encode()).hexdigest()[:16]
+        # A caller's own activation is known by its values, not by its name.
+        values = " ".join(f"{value:.6g}" for value in settings["activation"](np.array([-1.3, -0.2, 0.7, 2.1])))
+        settings = settings | {"activation": f"{settings['activation']} ({values})"}
         about = {"number of rows": seen.n_rows, "number of inputs": int(seen.first.size), "data": digest}
         return Journal(self.folder, about | {name: str(value) for name, value in settings.items()}, self.resume)
 
