@@ -146,7 +146,7 @@ class Journal:
         self.recent[key] = result
         if len(self.recent) > _RECENT:
             del self.recent[next(iter(self.recent))]
-        self._write(key, {f"{i:04d}": np.ascontiguousarray(leaf) for i, leaf in enumerate(jax.tree.leaves(result))})
+        self._write(key, {f"{i:04d}": np.asarray(leaf, order="C") for i, leaf in enumerate(jax.tree.leaves(result))})
 
     def once(self, name: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
         """Arrays that `compute` gives, from the folder if they are there: work that is not made of passes.
@@ -156,7 +156,7 @@ class Journal:
         """
         found = self._read(name)
         if found is None:
-            found = {key: np.ascontiguousarray(value) for key, value in compute().items()}
+            found = {key: np.asarray(value, order="C") for key, value in compute().items()}
             self._write(name, found)
         return found
 
