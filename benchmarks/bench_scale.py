@@ -1,9 +1,9 @@
 """Data larger than memory and than one machine: throughput, memory, workers, faults and the cost of a pass.
 
     python benchmarks/bench_scale.py generate /tmp/big.npy --rows 20000000 --columns 50
+    python benchmarks/bench_scale.py fit /tmp/big.npy              # peak memory, then throughput against memory
+    python benchmarks/bench_scale.py workers --rows 5000000        # one worker and two, then workers killed
     python benchmarks/bench_scale.py throughput /tmp/big.npy
-    python benchmarks/bench_scale.py fit /tmp/big.npy
-    python benchmarks/bench_scale.py workers --rows 5000000
     python benchmarks/bench_scale.py faults
     python benchmarks/bench_scale.py model
 
@@ -191,14 +191,16 @@ def faults(rows: int, kills: int) -> None:
         calm = polish(file_rows(path), 5, 20)[1]
         engine = dask_engine(workers=2)
         killed: list[int] = []
+        gone: list[int] = []
         stop = threading.Event()
 
         def kill() -> None:
             rng = np.random.default_rng(3)
             while len(killed) < kills and not stop.wait(rng.uniform(0.5, 3.0)):
-                pids = list(engine.client.run(os.getpid).values())
+                pids = sorted(set(engine.client.run(os.getpid).values()) - set(gone))
                 if pids:
-                    os.kill(pids[int(rng.integers(len(pids)))], signal.SIGKILL)
+                    gone.append(pids[int(rng.integers(len(pids)))])
+                    os.kill(gone[-1], signal.SIGKILL)
                     killed.append(engine.counts.passes)
 
         killer = threading.Thread(target=kill)
@@ -224,8 +226,8 @@ def model(repeats: int) -> None:
     from planted.rows import block_rows, file_rows
 
     with tempfile.TemporaryDirectory() as folder:
-        for d, k in ((20, 5), (50, 5), (50, 50), (200, 5), (200, 50), (200, 200)):
-            n = int(min(1_000_000, 4e7 // d, 4e9 // (d * k)))
+        for d, k in ((20, 5), (50, 5), (50, 50), (200, 5), (200, 50), (1000, 100)):
+            n = int(min(1_000_000, 4e7 // d, 8e9 // (d * k)))
             path = Path(folder) / "rows.npy"
             generate(path, n, d, k, 0.1)
             table = np.load(path)
@@ -261,8 +263,10 @@ def main() -> None:
             throughput(a.path, a.hidden, a.some, a.repeats)
         case "fit":
             fit(a.path, a.hidden)
+            throughput(a.path, a.hidden, a.some, a.repeats)
         case "workers":
             workers(a.rows, a.columns, a.hidden)
+            faults(400_000, a.kills)
         case "faults":
             faults(a.rows, a.kills)
         case "model":

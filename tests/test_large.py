@@ -343,19 +343,19 @@ def test_killed_workers_do_not_change_the_result(data, cluster):
             return cluster.run(chunks, task, *args)
 
         def fold(self, chunks, work):
-            if len(kills) < 5:
-                pid = next(iter(cluster.client.run(os.getpid).values()))
-                kills.append(pid)
-                threading.Timer(0.02 * len(kills), os.kill, (pid, signal.SIGKILL)).start()
+            alive = set(cluster.client.run(os.getpid).values()) - set(kills)
+            if len(kills) < 2 and alive:
+                kills.append(alive.pop())
+                threading.Timer(0.02, os.kill, (kills[-1], signal.SIGKILL)).start()
             return cluster.fold(chunks, work)
 
     hurt = fitted(type(rows)(rows.chunks, rows.row_shape, Killing(), rows.names))
-    assert len(set(kills)) == 5
+    assert len(kills) == 2
     assert match(hurt.network_, calm.network_).weight_error < SAME
 
 
 def test_a_lost_scheduler_is_an_error_and_the_checkpoint_resumes(data, tmp_path):
-    pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
     from planted.rows import RowsLostError, dask_engine
 
     path = write(tmp_path, "npy", data.X, data.y)
@@ -372,7 +372,9 @@ def test_a_lost_scheduler_is_an_error_and_the_checkpoint_resumes(data, tmp_path)
         while not address.is_file() and time.monotonic() < deadline:
             time.sleep(0.1)
         time.sleep(0.2)
-        engine = dask_engine(json.loads(address.read_text())["address"])
+        # Dask looks for a lost scheduler for as long as it takes to connect.
+        with dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
+            engine = dask_engine(json.loads(address.read_text())["address"])
 
         rows = file_rows(path, engine=engine, chunk_rows=1700)
         est = PlantedRegressor(2, "tanh", random_state=0)

@@ -6,6 +6,7 @@ resident memory until the system takes them back.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from planted.names import unknown
-from planted.rows._chunks import Arrays, ChunkedRows, Engine, LocalEngine, rows_in_a_chunk
+from planted.rows._chunks import Arrays, ChunkedRows, Engine, LocalEngine, aligned, rows_in_a_chunk
 
 KINDS = (".parquet", ".csv", ".tsv", ".npy")
 _SCAN_BYTES = 2**24
@@ -92,11 +93,28 @@ class NpyChunk:
     def load(self) -> Arrays:
         """The rows themselves."""
         kind = np.dtype(self.stored)
-        with open(self.path, "rb") as file:
+        size = self.rows * self.width * kind.itemsize
+        with open(self.path, "rb", buffering=0) as file:
             file.seek(self.offset)
-            table = np.fromfile(file, kind, self.rows * self.width).reshape(self.rows, self.width)
-        x = table[:, : self.target] if self.features is None else table[:, list(self.features)]
-        return np.ascontiguousarray(x, self.dtype), np.ascontiguousarray(table[:, self.target], self.dtype), None
+            if file.readinto(_buffer(size)) != size:
+                raise ValueError(f"{self.path} has changed: it ends before row {self.start + self.rows}")
+        table = np.frombuffer(_buffer(size), kind).reshape(self.rows, self.width)
+        chosen = table[:, : self.target] if self.features is None else table[:, list(self.features)]
+        x, y = aligned(chosen.shape, self.dtype), aligned((self.rows,), self.dtype)
+        np.copyto(x, chosen, casting="unsafe")
+        np.copyto(y, table[:, self.target], casting="unsafe")
+        return x, y, None
+
+
+_LOCAL = threading.local()
+
+
+def _buffer(size: int) -> memoryview:
+    """Memory of this thread to read into: fresh pages for every chunk would cost as much as reading them."""
+    held = getattr(_LOCAL, "held", None)
+    if held is None or len(held) < size:
+        held = _LOCAL.held = bytearray(size)
+    return memoryview(held)[:size]
 
 
 def _split(frame: Any, chunk: ParquetChunk | CsvChunk) -> Arrays:
