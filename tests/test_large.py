@@ -328,11 +328,10 @@ def test_a_full_disk_is_an_error_that_loses_nothing(tmp_path):
     assert np.array_equal(again.once("first", dict)["a"], np.ones(3))
 
 
-def test_killed_workers_do_not_change_the_result(data, cluster):
+def test_killed_workers_do_not_change_the_result(data, memory, cluster):
     from planted.rows import dask_rows
 
     da = pytest.importorskip("dask.array")
-    calm = fitted(block_rows(data.X, data.y, chunk_rows=1500))
     rows = dask_rows(da.from_array(data.X, (1500, 4)), da.from_array(data.y, 1500), client=cluster.client)
     kills = []
 
@@ -351,10 +350,10 @@ def test_killed_workers_do_not_change_the_result(data, cluster):
 
     hurt = fitted(type(rows)(rows.chunks, rows.row_shape, Killing(), rows.names))
     assert len(kills) == 2
-    assert match(hurt.network_, calm.network_).weight_error < SAME
+    assert match(hurt.network_, memory.network_).weight_error < SAME
 
 
-def test_a_lost_scheduler_is_an_error_and_the_checkpoint_resumes(data, tmp_path):
+def test_a_lost_scheduler_is_an_error_and_the_checkpoint_resumes(data, memory, tmp_path):
     dask = pytest.importorskip("dask")
     from planted.rows import RowsLostError, dask_engine
 
@@ -394,13 +393,9 @@ def test_a_lost_scheduler_is_an_error_and_the_checkpoint_resumes(data, tmp_path)
         for process in (scheduler, worker):
             process.kill()
             process.wait()
-    local = Counted()
-    again = est.fit(
-        file_rows(path, engine=local, chunk_rows=1700), sample_rows=2000, checkpoint=tmp_path / "kept", resume=True
-    )
-    calm = PlantedRegressor(2, "tanh", random_state=0).fit(file_rows(path, chunk_rows=1700), sample_rows=2000)
-    assert match(again.network_, calm.network_).weight_error < SAME
-    assert local.counts.passes < calm.passes_.passes
+    assert len(list((tmp_path / "kept").glob("*.safetensors"))) > 3
+    again = est.fit(file_rows(path, chunk_rows=1700), sample_rows=2000, checkpoint=tmp_path / "kept", resume=True)
+    assert match(again.network_, memory.network_).weight_error < SAME
 
 
 def test_sweeps_on_a_cluster_give_the_tables_of_a_local_run(cluster, tmp_path):

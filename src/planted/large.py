@@ -29,7 +29,7 @@ from planted.solvers._result import Progress
 _ROWS_PER_PARAMETER = 5
 _PARAMETERS_WITH_ERRORS = 1000
 # Products rows × parameters² up to which curvature is taken over all rows.
-_CURVATURE_COST = 2e11
+_CURVATURE_COST = 1e10
 _EVERY = 0.2
 
 
