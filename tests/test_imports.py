@@ -32,7 +32,7 @@ LAYERS = [
     {"output_layer"},
     {"certificates"},
     {"methods"},
-    {"classifier", "conv_estimators", "estimators"},
+    {"classifier", "conv_estimators", "estimators", "large"},
     {"plots", "reproduce"},
     {"cli"},
 ]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
 from planted.certificates import Certificate, Uncertainty, certify, uncertainty
+from planted.large import Checkpoint, as_rows_in_chunks, fit_large_labels, is_large
 from planted.methods import Recovery, classification
 from planted.methods._label_width import choose_label_width
 from planted.networks import Network
@@ -95,8 +96,16 @@ class PlantedClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Recover the neurons from inputs X (n, d) and two-valued labels y (n,)."""
+    def fit(self, X: Any, y: Any = None, **options: Any) -> Self:
+        """Recover the neurons from inputs X (n, d) and two-valued labels y (n,).
+
+        X may also be rows that do not fit in memory, with the options that :meth:`PlantedRegressor.fit` has for them;
+        labels are then numbers.
+        """
+        if is_large(X):
+            return self._fit_large(X, y, **options)
+        if options:
+            raise TypeError(f"fit takes X and y, not {', '.join(sorted(options))}")
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind != "binary":
@@ -130,6 +139,26 @@ class PlantedClassifier(ClassifierMixin, BaseEstimator):
         self.uncertainty_ = uncertainty(loss, params)
         self.certificate_ = certify(loss, params)
         self._warn(len(X))
+        return self
+
+    def _fit_large(
+        self, X: Any, y: Any, *, checkpoint: Any = None, resume: bool = False, sample_rows: int | None = None
+    ) -> Self:
+        rows = as_rows_in_chunks(X, y)
+        self.result_, self.uncertainty_, self.certificate_, self.classes_, n = fit_large_labels(
+            rows,
+            n_hidden=self.n_hidden,
+            activation=self.activation,
+            fit_bias=self.fit_bias,
+            restarts=self.restarts,
+            random_state=self.random_state,
+            progress=self.progress or silent,
+            checkpoint=Checkpoint(checkpoint, resume),
+            sample_rows=sample_rows,
+        )
+        self.network_ = self.result_.network
+        self.n_hidden_, self.n_features_in_ = self.network_.n_hidden, rows.n_features
+        self._warn(n)
         return self
 
     def _warn(self, n: int) -> None:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted.conv_datasets import patch_to_image, to_patches
 from planted.conv_networks import ConvNetwork
+from planted.large import Checkpoint, as_rows_in_chunks, fit_large_conv, is_large
 from planted.methods import ConvResult, Recovery, recover_conv, recover_filters
 from planted.networks import Network
 from planted.solvers import silent
@@ -98,8 +99,16 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Recover the network behind patches, flat rows or images X and targets y (n,)."""
+    def fit(self, X: Any, y: Any = None, **options: Any) -> Self:
+        """Recover the network behind patches, flat rows or images X and targets y (n,).
+
+        X may also be rows that do not fit in memory, flat or of patches, with the options that
+        :meth:`PlantedRegressor.fit` has for them; one filter is then recovered.
+        """
+        if is_large(X):
+            return self._fit_large(X, y, **options)
+        if options:
+            raise TypeError(f"fit takes X and y, not {', '.join(sorted(options))}")
         X, y = validate_data(self, X, y, dtype=np.float64, allow_nd=True, y_numeric=True, ensure_min_samples=2)
         patches = to_patches(X, self.n_patches, self.patch_shape)
         common = {
@@ -122,6 +131,28 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
         if self.patch_shape is not None:
             filters = np.stack([patch_to_image(one, self.patch_shape) for one in filters])
         self.filter_ = filters[0] if self.n_filters == 1 else filters
+        return self
+
+    def _fit_large(
+        self, X: Any, y: Any, *, checkpoint: Any = None, resume: bool = False, sample_rows: int | None = None
+    ) -> Self:
+        if self.n_filters != 1 or self.patch_shape is not None:
+            raise ValueError("rows outside memory are flat or made of patches, and one filter is recovered from them")
+        result, shape = fit_large_conv(
+            as_rows_in_chunks(X, y),
+            n_patches=self.n_patches,
+            activation=self.activation,
+            whiten=self.whiten,
+            max_iterations=self.max_iterations,
+            random_state=self.random_state,
+            progress=self.progress or silent,
+            checkpoint=Checkpoint(checkpoint, resume),
+            sample_rows=sample_rows,
+        )
+        if result.status == "not recovered":
+            warnings.warn(f"{result.status}: {result.reason}", ConvergenceWarning, stacklevel=3)
+        self.result_, self.network_, self.filter_ = result, result.network, result.network.filter
+        self.n_patches_, self.n_features_in_ = shape[0], shape[0] * shape[1]
         return self
 
     def predict(self, X: ArrayLike) -> np.ndarray:

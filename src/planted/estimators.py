@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from planted import activations
 from planted.certificates import StandardErrors, certify, standard_errors
+from planted.large import Checkpoint, as_rows_in_chunks, fit_large, is_large
 from planted.methods import METHODS, assumed_inputs, judge
 from planted.methods._width import choose_width
 from planted.names import unknown
@@ -104,12 +105,20 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def fit(self, X: Any, y: Any, **options: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, **options: Any) -> Self:
         """Recover the network from inputs X (n, d), targets y (n,) and, with `sample_weight=`, row weights (n,).
 
         A row of weight w counts like w equal rows; rows of weight zero are left out. It is an option and not a named
         argument because scikit-learn would then ask for it on fewer rows than unknowns, which is refused here.
+
+        X may also be rows that do not fit in memory: the path of a file or folder (see
+        :func:`planted.rows.file_rows`), :class:`planted.rows.ChunkedRows`, Dask arrays X and y, or a Dask dataframe;
+        y is then the name of the target column, "y" unless given. Options for these: `checkpoint=` names a folder that
+        keeps what passes over the rows have found, `resume=True` goes on from it, and `sample_rows=` sets how many rows
+        the search takes into memory. `survey_` and `passes_` tell what was seen of the rows and how often.
         """
+        if is_large(X):
+            return self._fit_large(X, y, **options)
         sample_weight = options.pop("sample_weight", None)
         if options:
             raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
@@ -163,12 +172,45 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
             warnings.warn(f"{result.reason}. {result.advice}", ConvergenceWarning, stacklevel=2)
         return self
 
+    def _fit_large(
+        self, X: Any, y: Any, *, checkpoint: Any = None, resume: bool = False, sample_rows: int | None = None
+    ) -> Self:
+        rows = as_rows_in_chunks(X, y)
+        found = fit_large(
+            rows,
+            n_hidden=self.n_hidden,
+            activation=self.activation,
+            method=self.method,
+            fit_bias=self.fit_bias,
+            fit_intercept=self.fit_intercept,
+            random_state=self.random_state,
+            progress=self.progress or silent,
+            largest=self._largest,
+            check=self._check_sizes,
+            checkpoint=Checkpoint(checkpoint, resume),
+            sample_rows=sample_rows,
+        )
+        self.inputs_ = assumed_inputs(self.inputs, found.survey.X, self.method)
+        self.n_hidden_, self.result_, self.network_ = found.n_hidden, found.result, found.result.network
+        self.method_, self.verdict_, self.certificate_ = found.result.method, found.verdict, found.certificate
+        if found.standard_errors is not None:
+            self.standard_errors_ = found.standard_errors
+        if found.width_losses is not None:
+            self.width_losses_ = found.width_losses
+        self.survey_, self.passes_ = found.survey, found.counts
+        self.n_features_in_ = rows.n_features
+        if self.result_.status == "failed":
+            warnings.warn(f"{self.result_.reason}. {self.result_.advice}", ConvergenceWarning, stacklevel=3)
+        return self
+
     def _largest(self, n: int, d: int) -> int:
         """Widest network that eight tenths of the rows can still determine."""
         return max(1, min(4 * d, int(0.8 * n) // (d + 1 + bool(self.fit_bias))))
 
     def _check(self, X: np.ndarray, y: np.ndarray) -> None:
-        n, d = X.shape
+        self._check_sizes(*X.shape, constant=bool(np.ptp(y) == 0))
+
+    def _check_sizes(self, n: int, d: int, constant: bool) -> None:
         if self.method not in METHODS:
             raise ValueError(unknown("method", self.method, METHODS))
         if self.n_hidden != "auto":
@@ -183,7 +225,7 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
             raise ValueError(
                 f"{n} samples cannot determine even one neuron with {d} inputs; n_samples must exceed {d + 1}"
             )
-        if np.ptp(y) == 0:
+        if constant:
             raise ValueError("y is constant: there is no network to recover")
 
     def _certificate(self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None) -> Any:

@@ -14,7 +14,7 @@ from planted.certificates._local_geometry import (
     measured_hessian,
     slope_moments,
 )
-from planted.certificates._standard_errors import StandardErrors, standard_errors
+from planted.certificates._standard_errors import StandardErrors, standard_errors, standard_errors_over
 from planted.certificates._symmetries import Symmetry, flat_symmetries
 from planted.certificates._uncertainty import Ellipsoid, Uncertainty, cramer_rao, uncertainty
 from planted.objectives._curvature import Curvature, smallest_curvature
@@ -46,5 +46,6 @@ __all__ = [
     "slope_moments",
     "smallest_curvature",
     "standard_errors",
+    "standard_errors_over",
     "uncertainty",
 ]

@@ -330,6 +330,9 @@ def _flat_point(
             f"the smallest eigenvalue, {rest.eigenvalue:.2g}, is zero within tolerance, and no symmetry explains it"
         )
         return verdict("undecided", reason, flat=names)
+    if not point.scaled.traceable:
+        reason = "flat to second order beyond known symmetries; higher orders are examined for rows in memory only"
+        return verdict("undecided", reason, flat=names)
     kernel = rest.vectors[:, np.abs(rest.values) <= cut] if cut > 0 else rest.vectors
     stiff = np.abs(rest.values) > cut
     basis = rest.vectors[:, stiff] - tangents @ (tangents.T @ rest.vectors[:, stiff])

@@ -33,7 +33,7 @@ from planted.objectives import (
 )
 from planted.objectives._conv_points import best_output
 from planted.precision import float64, to_jax
-from planted.rows import Block
+from planted.rows import Block, over_rows
 
 _AGREE = 0.5
 _ERRORS = 4.0
@@ -69,21 +69,23 @@ def _mirrored(network: ConvNetwork) -> ConvNetwork | None:
     return ConvNetwork(-network.filter, math.pi * total / (k + math.pi - 1) - (math.pi - 1) * a)
 
 
-@jax.jit
-def _row_moments(objective: ConvSquared, params: Params) -> tuple[jax.Array, jax.Array]:
-    """Means over rows of ‖∇ of the row's loss‖² and of (w·Z_i)², w = filter/‖filter‖; a block's Jacobian at a time."""
+def block_row_moments(block: Block, objective: ConvSquared, params: Params) -> tuple[jax.Array, jax.Array]:
+    """Σ ‖∇ of the row's loss‖² and Σ mean_i (w·Z_i)² over a block, w = filter/‖filter‖; holds the block's Jacobian."""
     unit = params["filter"] / jnp.linalg.norm(params["filter"])
 
     def gradient(x: jax.Array) -> jax.Array:
         return ravel_pytree(jax.grad(lambda p: objective.predict(p, x[None])[0])(params))[0]
 
-    def add(block: Block) -> tuple[jax.Array, jax.Array]:
-        residual = objective.predict(params, block["x"]) - block["y"]
-        norms = jnp.sum(jax.vmap(gradient)(block["x"]) ** 2, axis=1)
-        spread = jnp.mean((block["x"] @ unit) ** 2, axis=1)
-        return jnp.sum(block["weight"] * residual**2 * norms), jnp.sum(block["weight"] * spread)
+    residual = objective.predict(params, block["x"]) - block["y"]
+    norms = jnp.sum(jax.vmap(gradient)(block["x"]) ** 2, axis=1)
+    spread = jnp.mean((block["x"] @ unit) ** 2, axis=1)
+    return jnp.sum(block["weight"] * residual**2 * norms), jnp.sum(block["weight"] * spread)
 
-    return objective.rows.mean(add)
+
+@over_rows
+def _row_moments(objective: ConvSquared, params: Params) -> tuple[jax.Array, jax.Array]:
+    """Means over rows of ‖∇ of the row's loss‖² and of (w·Z_i)², w = filter/‖filter‖."""
+    return objective.rows.mean(block_row_moments, objective.bare, params)
 
 
 @float64

@@ -11,6 +11,7 @@ import numpy as np
 
 from planted.objectives import Objective, Params
 from planted.precision import float64
+from planted.rows import Block
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,10 @@ def find_kinks(objective: Objective, params: Params, tolerance: float = 1e-9) ->
     checked = objective.check(params)
     filtered = isinstance(checked, dict) and "filter" in checked
     kinks = getattr(activation, "kinks", (0.0,) if filtered and activation is None else ())
-    if rows is None or not kinks or not hasattr(rows, "blocks"):
+    if rows is None or not kinks:
         return SMOOTH
+    if not rows.traceable:
+        return _found_in_passes(objective, checked, kinks, tolerance)
     best, count, where, offset = np.inf, 0, (-1, -1), 0
     for index in range(rows.blocks["y"].shape[0]):
         block = jax.tree.map(lambda leaf, i=index: leaf[i], rows.blocks)
@@ -107,7 +110,11 @@ def find_kinks(objective: Objective, params: Params, tolerance: float = 1e-9) ->
             sample, neuron = np.unravel_index(np.argmin(near), near.shape)
             best, where = float(near.min()), (int(sample) + offset, int(neuron))
         offset += len(real)
-    named = checked if isinstance(checked, dict) else {"weights": checked}
+    return _described(activation, checked, kinks, best, count, where)
+
+
+def _described(activation: Any, params: Params, kinks: Any, best: float, count: int, where: tuple[int, int]) -> Kinks:
+    named = params if isinstance(params, dict) else {"weights": params}
     rows_of = np.atleast_2d(np.asarray(named.get("weights", named.get("filter"))))
     zero = tuple(int(i) for i in np.flatnonzero(~np.any(rows_of, axis=1)))
     jump = 1
@@ -115,3 +122,36 @@ def find_kinks(objective: Objective, params: Params, tolerance: float = 1e-9) ->
         slopes = [np.abs(np.diff(activation.derivative(np.array([k - 1e-9, k + 1e-9]))))[0] for k in kinks]
         jump = 1 if max(slopes) > 1e-6 else 2
     return Kinks(best, count, where[1], where[0], zero, jump)
+
+
+def block_kinks(block: Block, objective: Any, params: Params, kinks: jax.Array, tolerance: jax.Array) -> Any:
+    """Pairs (sample, neuron) of a block within `tolerance` of a kink."""
+    return jnp.sum(_nearness(block, objective, params, kinks) <= tolerance)
+
+
+def block_nearest(block: Block, objective: Any, params: Params, kinks: jax.Array) -> jax.Array:
+    """The smallest relative distance to a kink of each neuron in a block."""
+    return jnp.min(_nearness(block, objective, params, kinks), axis=0)
+
+
+def _nearness(block: Block, objective: Any, params: Params, kinks: jax.Array) -> jax.Array:
+    found = _pre_activations(objective, params, block["x"])
+    assert found is not None
+    z, sizes = found
+    scale = jnp.maximum(sizes + jnp.abs(kinks)[:, None, None], 1e-300)
+    near = jnp.min(jnp.abs(z - kinks[:, None, None]) / scale, axis=0)
+    live = (block["weight"] > 0) & jnp.any(block["x"].reshape(len(near), -1) != 0, axis=1)
+    return jnp.where(live[:, None], near, jnp.inf)
+
+
+def _found_in_passes(objective: Any, params: Params, kinks: tuple[float, ...], tolerance: float) -> Kinks:
+    """The same over rows that are known by sums only: two passes, and no number for the nearest sample."""
+    if not hasattr(objective, "predict"):
+        return SMOOTH
+    places = np.asarray(kinks)
+    nearest = np.asarray(objective.rows.minimum(block_nearest, objective.bare, params, places))
+    best = float(nearest.min())
+    count = 0
+    if best <= tolerance:
+        count = int(objective.rows.sum(block_kinks, objective.bare, params, places, np.asarray(tolerance)))
+    return _described(objective.activation, params, kinks, best, count, (-1, int(nearest.argmin())))

@@ -17,8 +17,9 @@ from scipy.stats import norm
 
 from planted.networks import Network
 from planted.objectives import Squared
+from planted.objectives._base import _value
 from planted.precision import float64, to_jax
-from planted.rows import ArrayRows
+from planted.rows import ArrayRows, Block, Rows
 from planted.solvers._least_squares import _normal_equations
 from planted.validation import as_rows
 
@@ -111,16 +112,57 @@ def standard_errors(
         loss = Squared.on(rows, net.activation, bias=net.bias is not None, intercept=fit_intercept)
         return np.asarray(_normal_equations(loss, to_jax(params))[0]) * row_weight.sum()
 
-    values, vectors = np.linalg.eigh(gram(weight))
+    meat_weight = weight**2 * residual**2
+    meat = gram(meat_weight) if robust and np.any(meat_weight > 0) else None
+    scatter = float(np.sum(weight * residual**2) / np.mean(weight))
+    return _from_sums(net, params, gram(weight), scatter, len(inputs), float(np.mean(weight)), meat)
+
+
+@float64
+def standard_errors_over(rows: Rows, network: Network, *, fit_intercept: bool = False) -> StandardErrors:
+    """:func:`standard_errors` of a network that minimises the squared loss over unweighted rows: one pass.
+
+    >>> from planted.datasets import make_planted
+    >>> from planted.rows import block_rows
+    >>> data = make_planted(1000, 3, 2, noise=0.1, random_state=0)
+    >>> sure = standard_errors_over(block_rows(data.X, data.y), data.teacher)
+    >>> bool(np.allclose(sure.output, standard_errors(data.X, data.y, data.teacher).output))
+    True
+    """
+    net = network.canonical()
+    params: dict[str, Any] = {"weights": net.weights, "output": net.output}
+    if net.bias is not None:
+        params["bias"] = net.bias
+    if fit_intercept:
+        params["intercept"] = np.asarray(net.intercept)
+    elif net.intercept:
+        rows = rows.map(block_shifted, np.asarray(net.intercept))
+    loss = Squared.on(rows, net.activation, bias=net.bias is not None, intercept=fit_intercept)
+    point, n = to_jax(params), float(rows.total_weight)
+    gram = np.asarray(_normal_equations(loss, point)[0]) * n
+    return _from_sums(net, params, gram, 2 * n * float(_value(loss, point)), round(n), 1.0, None)
+
+
+def block_shifted(block: Block, constant: Any) -> Block:
+    """The block with a constant taken off its targets."""
+    return block | {"y": block["y"] - constant}
+
+
+def _from_sums(
+    net: Network,
+    params: dict[str, Any],
+    gram: np.ndarray,
+    scatter: float,
+    n: int,
+    mean_weight: float,
+    meat: np.ndarray | None,
+) -> StandardErrors:
+    """Errors from JᵀJ, the sum of squared residuals and, for the sandwich, its meat."""
+    values, vectors = np.linalg.eigh(gram)
     kept = values > _VANISHING * values[-1]
     inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-    freedom = max(len(inputs) - int(kept.sum()), 1)
-    noise = float(np.sqrt(np.sum(weight * residual**2) / np.mean(weight) / freedom))
-    meat_weight = weight**2 * residual**2
-    if robust and np.any(meat_weight > 0):
-        covariance = inverse @ gram(meat_weight) @ inverse
-    else:
-        covariance = noise**2 * np.mean(weight) * inverse
+    noise = float(np.sqrt(scatter / max(n - int(kept.sum()), 1)))
+    covariance = noise**2 * mean_weight * inverse if meat is None else inverse @ meat @ inverse
     slope = _slope(params, net)
     variance = np.einsum("ij,jk,ik->i", slope, covariance, slope)
     open_ = np.linalg.norm(slope @ vectors[:, ~kept], axis=1) > 1e-6

@@ -21,6 +21,7 @@ from planted.objectives import Objective, Params
 from planted.objectives._base import _value_and_gradient
 from planted.objectives._flat import flatten
 from planted.precision import float64
+from planted.rows import Block
 
 Arrays = dict[str, np.ndarray]
 Path = Callable[[float], Arrays]
@@ -53,6 +54,15 @@ class Symmetry:
 @jax.jit
 def _values(objective: Objective, points: Params) -> jax.Array:
     return lax.map(objective.traced_value, points)
+
+
+def _each_value(objective: Objective, points: list[Params]) -> np.ndarray:
+    """Values at several points: one program where it can be traced, otherwise one pass each."""
+    if not objective.traceable:
+        return np.array([float(objective.traced_value(point)) for point in points])
+    padded = points + [points[0]] * (2 * _BATCH - len(points))
+    stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *padded)
+    return np.asarray(_values(objective, stacked))[: len(points)]
 
 
 def _with(arrays: Arrays, **changed: np.ndarray) -> Arrays:
@@ -210,14 +220,28 @@ def _silence(objective: Any, arrays: Arrays) -> np.ndarray:
     k = len(arrays["weights"])
     activation: Any = getattr(objective, "activation", None)
     rows: Any = getattr(objective, "rows", None)
-    if activation is None or not hasattr(objective, "predict") or not hasattr(rows, "blocks"):
+    if activation is None or not hasattr(objective, "predict") or rows is None:
         return np.zeros(k, bool)
+    if not rows.traceable:
+        return np.asarray(rows.minimum(block_silence, objective.bare, arrays)) == 0
     seen = np.zeros(k, bool)
     for block in range(rows.blocks["y"].shape[0]):
         z = np.asarray(rows.blocks["x"][block]) @ arrays["weights"].T + arrays.get("bias", 0.0)
         live = np.asarray(rows.blocks["weight"][block]) > 0
         seen |= np.any(activation(z[live]) != 0, axis=0)
     return ~seen
+
+
+def block_silence(block: Block, objective: Any, arrays: Arrays) -> jax.Array:
+    """−max |φ(w_i·x + b_i)| over a block, for each neuron."""
+    z = block["x"] @ arrays["weights"].T + arrays.get("bias", 0.0)
+    return -jnp.max(jnp.where(block["weight"][:, None] > 0, jnp.abs(objective.activation(z)), 0.0), axis=0)
+
+
+def block_gram(block: Block) -> jax.Array:
+    """Σ xxᵀ over the rows of a block that count."""
+    x = jnp.where(block["weight"][:, None] > 0, block["x"], 0.0)
+    return x.T @ x
 
 
 def _candidates(objective: Any, arrays: Arrays) -> Iterator[tuple[str, Path]]:
@@ -245,10 +269,10 @@ def _candidates(objective: Any, arrays: Arrays) -> Iterator[tuple[str, Path]]:
     yield from (("neurons that contribute nothing", path) for path in _silent_neurons(arrays, silent, muted))
     if degree == 2 and parity == "even":
         yield from (("factorisations of the same matrix", path) for path in _factorisations(arrays, fixed))
-    rows = getattr(objective, "rows", None)
-    if rows is not None and hasattr(rows, "blocks") and rows.blocks["x"].ndim == 3:
-        x = np.asarray(rows.blocks["x"]).reshape(-1, rows.n_features)
-        yield from (("inputs that do not vary", path) for path in _unseen_inputs(arrays, _null_space(x.T @ x)))
+    rows: Any = getattr(objective, "rows", None)
+    if rows is not None and len(rows.shape) == 1:
+        unseen = _null_space(np.asarray(rows.sum(block_gram)))
+        yield from (("inputs that do not vary", path) for path in _unseen_inputs(arrays, unseen))
 
 
 @float64
@@ -285,9 +309,7 @@ def flat_symmetries(objective: Objective, params: Params, scale: float | None = 
 
     def settle() -> None:
         points = [point for _, _, pair in waiting for point in pair]
-        points += [tree(arrays)] * (2 * _BATCH - len(points))
-        stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *points)
-        values = np.asarray(_values(objective, stacked))[: 2 * len(waiting)].reshape(-1, 2)
+        values = _each_value(objective, points).reshape(-1, 2)
         for (name, tangent, _), pair in zip(waiting, values, strict=True):
             if np.all(np.abs(pair - here) <= _SAME * unit):
                 found.setdefault(name, []).append(tangent)

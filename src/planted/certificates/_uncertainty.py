@@ -20,7 +20,7 @@ from scipy.stats import chi2, norm
 
 from planted.objectives import Likelihood, Params, Squared
 from planted.precision import float64, to_jax
-from planted.rows import Block
+from planted.rows import Block, over_rows
 
 _TINY = 1e-300
 
@@ -118,22 +118,33 @@ class Ellipsoid:
         return bool(gap @ np.linalg.solve(self.covariance, gap) <= self.quantile)
 
 
-def _gram(objective: Any, params: Params, by_likelihood: bool) -> jax.Array:
-    """Mean of c ∇p ∇pᵀ, c = 1/(p(1 − p)) or (p − y)²; holds one block's Jacobian (rows in a block, parameters)."""
+def block_information(block: Block, objective: Any, params: Params) -> jax.Array:
+    """Σ weight ∇p ∇pᵀ/(p(1 − p)); holds one block's Jacobian (rows in a block, parameters)."""
+    p = objective.predict(params, block["x"])
+    return _gram(block, objective, params, 1 / jnp.maximum(p * (1 - p), _TINY))
 
+
+def block_scatter(block: Block, objective: Any, params: Params) -> jax.Array:
+    """Σ weight (p − y)² ∇p ∇pᵀ; holds one block's Jacobian (rows in a block, parameters)."""
+    return _gram(block, objective, params, (objective.predict(params, block["x"]) - block["y"]) ** 2)
+
+
+def _gram(block: Block, objective: Any, params: Params, c: jax.Array) -> jax.Array:
     def row_gradient(x: jax.Array) -> jax.Array:
         return ravel_pytree(jax.grad(lambda p: objective.predict(p, x[None])[0])(params))[0]
 
-    def part(block: Block) -> jax.Array:
-        J = jax.vmap(row_gradient)(block["x"])
-        p = objective.predict(params, block["x"])
-        c = 1 / jnp.maximum(p * (1 - p), _TINY) if by_likelihood else (p - block["y"]) ** 2
-        return (J * (block["weight"] * c)[:, None]).T @ J
-
-    return objective.rows.mean(part)
+    J = jax.vmap(row_gradient)(block["x"])
+    return (J * (block["weight"] * c)[:, None]).T @ J
 
 
-_compiled_gram = jax.jit(_gram, static_argnums=2)
+@over_rows
+def _information(objective: Any, params: Params) -> jax.Array:
+    return objective.rows.mean(block_information, objective.bare, params)
+
+
+@over_rows
+def _scatter(objective: Any, params: Params) -> jax.Array:
+    return objective.rows.mean(block_scatter, objective.bare, params)
 
 
 def _inverse(matrix: np.ndarray) -> np.ndarray:
@@ -169,12 +180,12 @@ def uncertainty(objective: Likelihood | Squared, params: Params) -> Uncertainty:
     n = float(objective.rows.total_weight)
     flat = np.asarray(ravel_pytree(checked)[0])
     if isinstance(objective, Likelihood):
-        covariance = _inverse(np.asarray(_compiled_gram(objective, checked, True))) / n
+        covariance = _inverse(np.asarray(_information(objective, checked))) / n
         return Uncertainty(flat, covariance, n, weights.shape, "inverse Fisher information")
     if objective.output is None:
         raise ValueError("the sandwich is for weights only: give the squared loss a fixed output")
     bread = _inverse(objective.hessian(params))
-    covariance = bread @ np.asarray(_compiled_gram(objective, checked, False)) @ bread / n
+    covariance = bread @ np.asarray(_scatter(objective, checked)) @ bread / n
     return Uncertainty(flat, covariance, n, weights.shape, "sandwich")
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, print_json, progress_bar
+from planted.cli._large import Scheduler, SweepEngine, sweep
 
 
 def bench(
@@ -18,6 +19,8 @@ def bench(
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write heat maps to this file (PNG, SVG or PDF).")] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Only this library, no other tools.")] = False,
+    engine: SweepEngine = "local",
+    scheduler: Scheduler = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -37,8 +40,8 @@ def bench(
     count = min(teachers, 2) if quick else teachers
     peers = () if alone else tuple(PEERS)
     records = []
-    with progress_bar(quiet) as report:
-        for entry in run(cells, range(seed, seed + count), out, peers):
+    with sweep(engine, scheduler) as spread, progress_bar(quiet) as report:
+        for entry in run(cells, range(seed, seed + count), out, peers, spread):
             records.append(entry)
             if report is not None:
                 total = len(cells) * count * (1 + len(peers))

@@ -73,7 +73,6 @@ def fit_conv(
     plot: Path | None, seed: int, quiet: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Recover a shared filter, or several, and write, draw and print it."""
-    from planted.conv_datasets import patch_to_image
     from planted.methods import recover_conv
     from planted.solvers import silent
 
@@ -89,6 +88,14 @@ def fit_conv(
         from planted.plots import save_conv_fit
 
         save_conv_fit(plot, result, network.predict(Z), y, shape)
+    return report_conv(result, shape, out, plot, as_json)
+
+
+def report_conv(result: Any, shape: tuple[int, ...] | None, out: Path | None, plot: Path | None, as_json: bool) -> int:
+    """Print a shared filter that was recovered; the exit status."""
+    from planted.conv_datasets import patch_to_image
+
+    network = result.network
     if as_json:
         print_json(
             {

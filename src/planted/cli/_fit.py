@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,12 +21,26 @@ from planted.cli._common import (
     progress_bar,
     read_rows,
 )
-from planted.cli._conv import Patch, check_options, fit_conv
+from planted.cli._conv import Patch, check_options, fit_conv, report_conv
+from planted.cli._large import (
+    CheckpointFolder,
+    Engine,
+    Float32,
+    Large,
+    Resume,
+    Scheduler,
+    chosen_engine,
+    kept,
+    opened_rows,
+)
 from planted.names import ACTIVATIONS, DENSITIES, METHODS, TASKS
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ file with numbers, one row a sample.")],
+    data: Annotated[
+        Path,
+        typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file, or folder of Parquet files, of numbers."),
+    ],
     target: Annotated[str, typer.Option(help="Column to explain (in an NPZ file, an array).")] = "y",
     features: Annotated[str | None, typer.Option(help="Input columns, comma-separated; all others if omitted.")] = None,
     hidden: Annotated[str, typer.Option(help="Number of neurons, or 'auto' to find it.")] = "auto",
@@ -48,6 +63,11 @@ def fit(
     intervals: Annotated[
         float | None, typer.Option(help="Print intervals for every parameter at this level, such as 0.95.")
     ] = None,
+    engine: Engine = "auto",
+    scheduler: Scheduler = None,
+    checkpoint: CheckpointFolder = None,
+    resume: Resume = False,
+    float32: Float32 = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -55,6 +75,8 @@ def fit(
     """Recover the network behind a table of numbers.
 
     Example: planted fit data.csv --target y --hidden 8 --activation relu --out model
+
+    More rows than memory: planted fit data/ --target y --hidden 8 --engine dask --checkpoint fit.checkpoint
 
     A filter shared by the patches of images: planted fit images.npz --conv --patch 4x4 --plot filter.png
     """
@@ -82,22 +104,24 @@ def fit(
     for path in (out, plot):
         if path is not None and not path.parent.is_dir():
             raise ValueError(f"no folder {path.parent} to write {path.name} to")
-    if not data.is_file():
+    if not data.exists():
         raise ValueError(f"no data file at {data}")
+    engine = chosen_engine(engine, data, scheduler, checkpoint is not None or resume)
+    if engine != "memory":
+        if conv and (patch is not None or filters > 1):
+            raise ValueError("rows outside memory are flat: give --patches, not --patch, and one filter")
+        place = Large(engine, scheduler, _checkpoint_folder(checkpoint, data, out), resume, float32)
+        if conv:
+            model: Any = partial(_conv_estimator, activation, patches)
+        else:
+            model = partial(_estimator, labels, width, activation, bias, method, inputs)
+        return _fit_large(data, target, features, model, place, out, plot, seed, quiet, as_json)
     if conv:
         return fit_conv(data, target, activation, patch, patches, filters, out, plot, seed, quiet, as_json)
 
-    from planted.classifier import PlantedClassifier
-    from planted.estimators import PlantedRegressor
-
     X, y, names = read_rows(data, target, features)
     with progress_bar(quiet) as report:
-        shared: dict[str, Any] = {
-            "n_hidden": width, "activation": activation, "fit_bias": bias, "random_state": seed, "progress": report
-        }  # fmt: skip
-        estimator: Any = (
-            PlantedClassifier(**shared) if labels else PlantedRegressor(method=method, inputs=inputs, **shared)
-        )
+        estimator = _estimator(labels, width, activation, bias, method, inputs, random_state=seed, progress=report)
         _fit_quietly(estimator, X, y)
     if out is not None:
         estimator.network_.save(out)
@@ -109,7 +133,49 @@ def fit(
     return NOT_RECOVERED if estimator.result_.status == "failed" else DONE
 
 
-def _fit_quietly(estimator: Any, X: Any, y: Any) -> None:
+def _estimator(labels: bool, width: Any, activation: str, bias: bool, method: str, inputs: str, **shared: Any) -> Any:
+    from planted.classifier import PlantedClassifier
+    from planted.estimators import PlantedRegressor
+
+    shared |= {"n_hidden": width, "activation": activation, "fit_bias": bias}
+    return PlantedClassifier(**shared) if labels else PlantedRegressor(method=method, inputs=inputs, **shared)
+
+
+def _conv_estimator(activation: str, patches: int | None, **shared: Any) -> Any:
+    from planted.conv_estimators import PlantedConvRegressor
+
+    return PlantedConvRegressor(n_patches=patches, activation=activation, **shared)
+
+
+def _checkpoint_folder(given: Path | None, data: Path, out: Path | None) -> Path:
+    """The folder named, otherwise one beside the network's file, or in the current folder after the data's name."""
+    if given is not None:
+        return given
+    return (Path(data.resolve().name) if out is None else out).with_suffix(".checkpoint")
+
+
+def _fit_large(
+    data: Path, target: str, features: str | None, model: Any, place: Large, out: Path | None, plot: Path | None,
+    seed: int, quiet: bool, as_json: bool,
+) -> int:  # fmt: skip
+    if plot is not None:
+        raise ValueError("--plot shows rows in memory: fit with --engine memory, or plot the network on a sample")
+    with (
+        opened_rows(place.engine, data, target, features, place.scheduler, place.float32) as rows,
+        progress_bar(quiet) as report,
+        kept(place.checkpoint),
+    ):
+        estimator = model(random_state=seed, progress=report)
+        _fit_quietly(estimator, rows, None, checkpoint=place.checkpoint, resume=place.resume)
+        if out is not None:
+            estimator.network_.save(out)
+    if not hasattr(estimator, "certificate_"):
+        return report_conv(estimator.result_, None, out, None, as_json)
+    _report(estimator, list(rows.names), out, None, as_json)
+    return NOT_RECOVERED if estimator.result_.status == "failed" else DONE
+
+
+def _fit_quietly(estimator: Any, X: Any, y: Any, **options: Any) -> None:
     """Fit; warnings become sentences on standard error, but for the one that repeats what the report says."""
     import warnings
 
@@ -118,7 +184,7 @@ def _fit_quietly(estimator: Any, X: Any, y: Any) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator.fit(X, y)
+        estimator.fit(X, y, **options)
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
         typer.echo(f"planted: {sentence}", err=True)
 

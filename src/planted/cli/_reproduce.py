@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, Stopped, print_json, progress_bar
+from planted.cli._large import Scheduler, SweepEngine, sweep
 
 
 def reproduce(
@@ -26,6 +27,8 @@ def reproduce(
         Path | None, typer.Option(help="Folder for gallery.md and its pictures, for a documentation site.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is in OUT already.")] = False,
+    engine: SweepEngine = "local",
+    scheduler: Scheduler = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -50,15 +53,16 @@ def reproduce(
         return DONE
     chosen = list(ENTRIES.values()) if everything else find(str(entry))
     studies = []
-    for study in _run(chosen, quiet, out, quick=quick, seed=seed, jobs=jobs, fresh=fresh):
-        studies.append(study)
-        if not as_json:
-            typer.echo(str(study))
-        if study.folder is not None:
-            from planted.plots import save_study
+    with sweep(engine, scheduler) as spread:
+        for study in _run(chosen, quiet, out, quick=quick, seed=seed, jobs=jobs, fresh=fresh, spread=spread):
+            studies.append(study)
+            if not as_json:
+                typer.echo(str(study))
+            if study.folder is not None:
+                from planted.plots import save_study
 
-            save_study(study.folder / "figure.png", study)
-            save_study(study.folder / "figure.svg", study)
+                save_study(study.folder / "figure.png", study)
+                save_study(study.folder / "figure.svg", study)
     if as_json:
         names = ("name", "title", "config", "seed", "seconds")
         print_json([{n: getattr(s, n) for n in names} | {"claims": [vars(c) for c in s.claims]} for s in studies])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ import optax
 
 from planted.activations import Activation
 from planted.certificates import Uncertainty, uncertainty
+from planted.certificates._uncertainty import _information
 from planted.inputs import Gaussian
 from planted.methods._recovery import Recovery
 from planted.names import unknown
@@ -20,7 +22,7 @@ from planted.objectives import Likelihood, Params, Squared, smallest_curvature
 from planted.objectives._likelihood import check_probability
 from planted.precision import float64, to_jax
 from planted.rows import ArrayRows
-from planted.solvers import Descent, FirstOrder, descend, lbfgs, silent
+from planted.solvers import Descent, FirstOrder, descend, lbfgs, sample_newton, silent
 from planted.solvers._result import Progress
 from planted.starts import random_rows, tensor_start
 
@@ -30,6 +32,7 @@ ACCURATE = 0.1
 _DIVERGED = 1e3
 _TRIAL_ROWS = 20_000
 _TRIAL_STEPS = 60
+_SCORING_STEPS = 20
 
 
 def _starts(
@@ -165,11 +168,13 @@ def classification(
     quadratic = _quadratic(squared, _as_params(starts[chosen], fit_bias), solver, 300, progress)
     likelihood = Likelihood.on(rows, activation, fit_bias)
     refined = lbfgs(likelihood, quadratic.params, steps=300, tolerance=1e-8, progress=progress)
-    params: Any = refined.params
+    # Quasi-Newton steps stop at the rounding of the value; scoring steps go on to that of the gradient.
+    scored = sample_newton(likelihood, partial(_information, likelihood), refined.params, steps=_SCORING_STEPS)
+    params: Any = scored.params
     sure = uncertainty(likelihood, params)
     share = float(np.mean(y))
     null = -(share * np.log(share) + (1 - share) * np.log(1 - share)) if 0 < share < 1 else 0.0
-    status, reason, advice, needed = _judge(sure, refined, null)
+    status, reason, advice, needed = _judge(sure, scored, null)
     loss = squared.value(params)
     weights, bias = (params["weights"], params["bias"]) if fit_bias else (params, None)
     by_tensor = chosen == 0 and not outcome.startswith("none")
@@ -182,9 +187,9 @@ def classification(
         relative_loss=2 * loss / max(float(np.var(y)), 1e-300),
         method="classification",
         seconds=time.perf_counter() - began,
-        descents={"quadratic": quadratic, "likelihood": refined},
+        descents={"quadratic": quadratic, "likelihood": refined, "scoring": scored},
         details={
-            "cross_entropy": float(refined.value),
+            "cross_entropy": float(scored.value),
             "expected_error": sure.expected_error,
             "rows_needed": needed,
             "standard_errors": sure.standard_errors,

@@ -15,7 +15,7 @@ from planted.activations import Activation
 from planted.conv_networks import ConvNetwork
 from planted.objectives import ConvSquared, Params, RowObjective
 from planted.precision import float64, to_jax
-from planted.rows import Block
+from planted.rows import Block, over_rows
 from planted.solvers import Descent, least_squares
 from planted.solvers._least_squares import _normal_equations
 
@@ -155,12 +155,16 @@ def residual_test(objective: ConvSquared, network: ConvNetwork, whitener: np.nda
     )
 
 
-@jax.jit
-def _residual_moments(objective: ConvSquared, params: Params, whitener: jax.Array) -> tuple[jax.Array, ...]:
-    def add(block: Block) -> tuple[jax.Array, ...]:
-        z = objective.activation(block["x"] @ params["filter"])
-        r = block["weight"] * (block["y"] - z @ params["output"])
-        u = block["x"] @ whitener
-        return jnp.einsum("n,nij->ij", r, u), jnp.einsum("n,nij->ij", r * r, u * u), jnp.sum(r * r)
+def block_residual_moments(
+    block: Block, objective: ConvSquared, params: Params, whitener: jax.Array
+) -> tuple[jax.Array, ...]:
+    """Σ r U, Σ r² U² and Σ r² over a block, for residuals r and whitened inputs U."""
+    z = objective.activation(block["x"] @ params["filter"])
+    r = block["weight"] * (block["y"] - z @ params["output"])
+    u = block["x"] @ whitener
+    return jnp.einsum("n,nij->ij", r, u), jnp.einsum("n,nij->ij", r * r, u * u), jnp.sum(r * r)
 
-    return objective.rows.mean(add)
+
+@over_rows
+def _residual_moments(objective: ConvSquared, params: Params, whitener: jax.Array) -> tuple[jax.Array, ...]:
+    return objective.rows.mean(block_residual_moments, objective.bare, params, whitener)

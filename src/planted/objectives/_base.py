@@ -8,7 +8,7 @@ depend on rows. Derivatives come from automatic differentiation, block by block,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ import numpy as np
 
 from planted.precision import float64, to_jax, to_numpy
 from planted.pytrees import Pytree
-from planted.rows import Block, Rows
+from planted.rows import Block, Rows, over_rows
 
 Params = Any
 """An array (k, d) of weights, or a dict of arrays such as {"weights": (k, d), "output": (k,)}."""
@@ -30,6 +30,11 @@ class Objective(Pytree, ABC):
     n_features: int
     non_negative: bool = False
 
+    @property
+    def traceable(self) -> bool:
+        """Whether values and derivatives are JAX programs as a whole; see :class:`planted.rows.Rows`."""
+        return True
+
     @abstractmethod
     def traced_value(self, params: Params) -> jax.Array:
         """The objective as a JAX-traceable function."""
@@ -41,6 +46,10 @@ class Objective(Pytree, ABC):
     def traced_hvp(self, params: Params, direction: Params) -> Params:
         """Hessian times `direction`, traceable: forward mode over reverse mode."""
         return jax.jvp(jax.grad(self.traced_value), (params,), (direction,))[1]
+
+    def traced_hvps(self, params: Params, directions: Params) -> Params:
+        """Hessian times each of `directions`, stacked along a leading axis."""
+        return jax.vmap(lambda direction: self.traced_hvp(params, direction))(directions)
 
     def check(self, params: Params) -> Params:
         """`params` as float64 arrays, or a ValueError that says what is wrong with them."""
@@ -115,6 +124,17 @@ class RowObjective(Objective):
     rows: Rows
 
     @property
+    def traceable(self) -> bool:
+        """Whether the rows' sums can be traced."""
+        return self.rows.traceable
+
+    @property
+    def bare(self) -> Self:
+        """The objective without its rows: what a block needs to know of it."""
+        kept = {name: getattr(self, name) for name in (*self._arrays, *self._static)}
+        return type(self)._build(**kept | {"rows": None})
+
+    @property
     def n_features(self) -> int:  # type: ignore[override]
         """Number of inputs d."""
         return self.rows.n_features
@@ -129,21 +149,49 @@ class RowObjective(Objective):
 
     def traced_value(self, params: Params) -> jax.Array:
         """Mean over rows plus penalty."""
-        return self.rows.mean(lambda block: self.block_sum(params, block)) + self.penalty(params)
+        return self.rows.mean(block_value, self.bare, params) + self.penalty(params)
 
     def traced_value_and_gradient(self, params: Params) -> tuple[jax.Array, Params]:
         """Value and gradient, accumulated block by block."""
-        rows = self.rows.mean(lambda block: jax.value_and_grad(self.block_sum)(params, block))
-        return jax.tree.map(jnp.add, rows, jax.value_and_grad(lambda p: jnp.asarray(self.penalty(p)) + 0.0)(params))
+        rows = self.rows.mean(block_value_and_gradient, self.bare, params)
+        return jax.tree.map(jnp.add, rows, jax.value_and_grad(self._penalty)(params))
 
     def traced_hvp(self, params: Params, direction: Params) -> Params:
         """Hessian-vector product, accumulated block by block."""
+        rows = self.rows.mean(block_hvp, self.bare, params, direction)
+        return jax.tree.map(jnp.add, rows, self._penalty_hvp(params, direction))
 
-        def product(block: Block) -> Params:
-            return jax.jvp(lambda p: jax.grad(self.block_sum)(p, block), (params,), (direction,))[1]
+    def traced_hvps(self, params: Params, directions: Params) -> Params:
+        """Hessian times each of `directions`, in one pass over the rows."""
+        rows = self.rows.mean(block_hvps, self.bare, params, directions)
+        penalty = jax.vmap(lambda direction: self._penalty_hvp(params, direction))(directions)
+        return jax.tree.map(jnp.add, rows, penalty)
 
-        penalty = jax.jvp(jax.grad(lambda p: jnp.asarray(self.penalty(p)) + 0.0), (params,), (direction,))[1]
-        return jax.tree.map(jnp.add, self.rows.mean(product), penalty)
+    def _penalty(self, params: Params) -> jax.Array:
+        return jnp.asarray(self.penalty(params)) + 0.0
+
+    def _penalty_hvp(self, params: Params, direction: Params) -> Params:
+        return jax.jvp(jax.grad(self._penalty), (params,), (direction,))[1]
+
+
+def block_value(block: Block, objective: RowObjective, params: Params) -> jax.Array:
+    """What a block adds to the value."""
+    return objective.block_sum(params, block)
+
+
+def block_value_and_gradient(block: Block, objective: RowObjective, params: Params) -> tuple[jax.Array, Params]:
+    """What a block adds to value and gradient."""
+    return jax.value_and_grad(objective.block_sum)(params, block)
+
+
+def block_hvp(block: Block, objective: RowObjective, params: Params, direction: Params) -> Params:
+    """What a block adds to the Hessian times `direction`."""
+    return jax.jvp(lambda p: jax.grad(objective.block_sum)(p, block), (params,), (direction,))[1]
+
+
+def block_hvps(block: Block, objective: RowObjective, params: Params, directions: Params) -> Params:
+    """What a block adds to the Hessian times each of `directions`."""
+    return jax.vmap(lambda direction: block_hvp(block, objective, params, direction))(directions)
 
 
 def check_weights(weights: np.ndarray, n_features: int) -> None:
@@ -157,21 +205,21 @@ def check_weights(weights: np.ndarray, n_features: int) -> None:
         raise ValueError(f"weights has shape {weights.shape}, expected (k, {n_features})")
 
 
-@jax.jit
+@over_rows
 def _value(objective: Objective, params: Params) -> jax.Array:
     return objective.traced_value(params)
 
 
-@jax.jit
+@over_rows
 def _value_and_gradient(objective: Objective, params: Params) -> tuple[jax.Array, Params]:
     return objective.traced_value_and_gradient(params)
 
 
-@jax.jit
+@over_rows
 def _hvp(objective: Objective, params: Params, direction: Params) -> Params:
     return objective.traced_hvp(params, direction)
 
 
-@jax.jit
+@over_rows
 def _hvps(objective: Objective, params: Params, directions: Params) -> Params:
-    return jax.vmap(lambda direction: objective.traced_hvp(params, direction))(directions)
+    return objective.traced_hvps(params, directions)

@@ -26,7 +26,7 @@ from planted.conv_networks import ConvNetwork, as_patches
 from planted.kernels import SERIES_ORDER, gaussian_kernel, series_coefficients
 from planted.objectives._base import Objective, Params, RowObjective
 from planted.precision import float64, to_jax
-from planted.rows import ArrayRows, Block
+from planted.rows import ArrayRows, Block, Rows
 from planted.validation import as_matrix
 
 _BLOCK_ENTRIES = 1 << 18
@@ -80,7 +80,7 @@ class ConvSquared(RowObjective):
     _arrays = ("rows",)
     _static = ("activation", "normalised")
     non_negative = True
-    rows: ArrayRows
+    rows: Rows
 
     @float64
     def __init__(self, Z: ArrayLike, y: ArrayLike, activation: Any = "relu", n_patches: int | None = None) -> None:
@@ -95,7 +95,12 @@ class ConvSquared(RowObjective):
     @property
     def n_patches(self) -> int:
         """Number of patches k."""
-        return self.rows.blocks["x"].shape[-2]
+        return self.rows.shape[-2]
+
+    @classmethod
+    def on(cls, rows: Rows, activation: Activation) -> ConvSquared:
+        """The same over given rows of patches (k, p), unchecked."""
+        return cls._build(rows=rows, activation=activation, normalised=activation.homogeneity is not None)
 
     def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
         """Filter (p,) and output (k,)."""

@@ -12,6 +12,7 @@ the rows of B^{-T} at a minimum are ±√a*_i b*_i up to a factor near one.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -38,7 +39,7 @@ from planted.objectives._landscape import (
     tensor_pairs,
 )
 from planted.precision import float64, to_jax
-from planted.rows import ArrayRows, Block
+from planted.rows import ArrayRows, Block, Rows
 from planted.validation import as_matrix, as_rows
 
 
@@ -155,25 +156,59 @@ class FullRankLandscape(RowObjective):
         baseline: Network | None = None,
     ) -> None:
         inputs, targets = as_rows(X, y)
+        rows = ArrayRows(to_jax(inputs), to_jax(targets))
+        self._prepare(rows, activation, mu, lam, delta, n_hidden, variance_reduction, subspace, baseline)
+
+    @classmethod
+    @float64
+    def over(
+        cls,
+        rows: Rows,
+        activation: Any,
+        mu: float | None = None,
+        lam: float | None = None,
+        *,
+        n_hidden: int | None = None,
+        subspace: ArrayLike | None = None,
+        baseline: Network | None = None,
+    ) -> FullRankLandscape:
+        """The same over given rows, wherever they are."""
+        self = object.__new__(cls)
+        self._prepare(rows, activation, mu, lam, 0.0, n_hidden, True, subspace, baseline)
+        return self
+
+    def _prepare(
+        self,
+        rows: Rows,
+        activation: Any,
+        mu: float | None,
+        lam: float | None,
+        delta: float | None,
+        n_hidden: int | None,
+        variance_reduction: bool,
+        subspace: ArrayLike | None,
+        baseline: Network | None,
+    ) -> None:
         act = activations.get(activation)
         fourth, second = fourth_coefficient(act), second_coefficient(act)
-        basis = np.eye(inputs.shape[1]) if subspace is None else as_matrix("subspace", subspace)
-        directions, weights, T = np.zeros((0, basis.shape[1])), np.zeros(0), np.zeros(basis.shape[1:] * 2)
+        basis = np.eye(rows.n_features) if subspace is None else as_matrix("subspace", subspace)
+        m = basis.shape[1]
+        directions, weights, T = np.zeros((0, m)), np.zeros(0), np.zeros((m, m))
         if baseline is not None:
-            targets = targets - baseline.predict(inputs)
+            known = baseline.bias is None and not baseline.intercept
+            assert known, "a control variate has neither biases nor an intercept"
+            rows = _mapped(rows, _WithoutBaseline(baseline.activation), baseline.weights, baseline.output)
             directions, weights = teacher_tensor(baseline, 4)
             directions = directions @ basis
             T = (directions.T * (teacher_tensor(baseline, 2)[1] / second)) @ directions
         if subspace is not None:
-            inputs = inputs @ basis
+            rows = rows.map(block_projected, to_jax(basis), shape=(m,))
         self.directions, self.weights = to_jax(directions), to_jax(np.sign(fourth) * weights)
-        rows = ArrayRows(to_jax(inputs), to_jax(targets))
         reduced, fit = _without_lower_parts(rows)
         self.T = fit.quadratic / (2**0.5 * second) + to_jax(T)
         self.rows = reduced if variance_reduction else rows
         self.fit = _moments(self.rows)
-        k = min(n_hidden or inputs.shape[1], inputs.shape[1])
-        self.constants = self._defaults(fourth, mu, lam, delta, k)
+        self.constants = self._defaults(fourth, mu, lam, delta, min(n_hidden or m, m))
         self.sign = to_jax(np.sign(fourth))
         self.mu, self.lam = to_jax(self.constants.mu), to_jax(self.constants.lam)
         self.delta = to_jax(self.constants.delta)
@@ -196,6 +231,25 @@ class FullRankLandscape(RowObjective):
         known = tensor_pairs(params, self.directions, self.weights, self.mu)
         moments = self.sign * lower_part(params, self.fit, self.mu)
         return moments + known + _norms(params, self.T, self.lam, self.delta)
+
+
+@dataclass(frozen=True)
+class _WithoutBaseline:
+    """Takes a network's output off the targets of a block."""
+
+    activation: Activation
+
+    def __call__(self, block: Block, weights: jax.Array, output: jax.Array) -> Block:
+        return block | {"y": block["y"] - self.activation(block["x"] @ weights.T) @ output}
+
+
+def block_projected(block: Block, basis: jax.Array) -> Block:
+    """The block in coordinates x @ basis."""
+    return block | {"x": block["x"] @ basis}
+
+
+def _mapped(rows: Rows, function: Any, *args: Any) -> Rows:
+    return rows.map(function, *(to_jax(arg) for arg in args))
 
 
 def whitening(T: np.ndarray, k: int) -> np.ndarray:

@@ -27,7 +27,7 @@ from planted.networks import Network
 from planted.objectives._base import Objective, Params, RowObjective
 from planted.objectives._squared import check_teacher
 from planted.precision import float64, to_jax
-from planted.rows import ArrayRows, Block
+from planted.rows import ArrayRows, Block, over_rows
 from planted.validation import as_rows
 
 # The c of Theorem 5.1, for which the paper says that 0.01 suffices.
@@ -223,9 +223,9 @@ class Landscape(RowObjective):
         return self.sign * lower_part(params, self.fit, self.mu) + self.lam * jnp.sum(excess * excess)
 
 
-_moments = jax.jit(moments)
-_fourth_contraction = jax.jit(fourth_contraction)
-_without_lower_parts = jax.jit(without_lower_parts, static_argnums=1)
+_moments = over_rows(moments)
+_fourth_contraction = over_rows(fourth_contraction)
+_without_lower_parts = over_rows(without_lower_parts, static_argnums=(1,))
 
 
 def teacher_tensor(teacher: Network, order: int) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from planted.activations import Activation
 from planted.objectives._base import Params, RowObjective
 from planted.objectives._squared import Squared, check_layers
 from planted.precision import float64, to_jax
-from planted.rows import ArrayRows, Block
+from planted.rows import ArrayRows, Block, Rows
 from planted.validation import as_matrix, as_rows
 
 # A probability below this counts as this: the row's loss is then 345 and its gradient zero. Its square, which second
@@ -87,7 +87,7 @@ class Likelihood(RowObjective):
         self.bias = bool(bias)
 
     @classmethod
-    def on(cls, rows: ArrayRows, activation: Activation, bias: bool = False) -> Likelihood:
+    def on(cls, rows: Rows, activation: Activation, bias: bool = False) -> Likelihood:
         """The same over given rows, traceable and unchecked."""
         return cls._build(rows=rows, activation=activation, bias=bias)
 

@@ -15,7 +15,7 @@ from planted.kernels import SERIES_ORDER, gaussian_kernel, truncation_error
 from planted.networks import Network
 from planted.objectives._base import Objective, Params, RowObjective, check_weights
 from planted.precision import float64, to_jax
-from planted.rows import ArrayRows, Block
+from planted.rows import ArrayRows, Block, Rows
 from planted.validation import as_matrix, as_rows
 
 
@@ -105,7 +105,7 @@ class Squared(RowObjective):
     @classmethod
     def on(
         cls,
-        rows: ArrayRows,
+        rows: Rows,
         activation: Activation,
         output: jax.Array | None = None,
         bias: bool = False,

@@ -117,12 +117,17 @@ PEERS: dict[str, Fit] = {
 
 
 def bench(
-    cells: tuple[BenchCell, ...], seeds: range, record: Path | None = None, peers: tuple[str, ...] = tuple(PEERS)
+    cells: tuple[BenchCell, ...],
+    seeds: range,
+    record: Path | None = None,
+    peers: tuple[str, ...] = tuple(PEERS),
+    spread: Any = None,
 ) -> Iterator[dict[str, Any]]:
     """Records of every cell, seed and contender as they are made; those in the file `record` are not made again.
 
     Ours runs first. A peer restarts until our wall-clock is used up, at least once, and keeps its lowest loss. The
-    first seed of a cell pays for our compilation, and gives peers that much more time.
+    first seed of a cell pays for our compilation, and gives peers that much more time. `spread` computes teachers
+    elsewhere, as in :func:`planted.reproduce.run_studies`.
 
     >>> found = list(bench((BenchCell(3, 2, 40),), range(1), peers=()))
     >>> found[0]["contender"], found[0]["success"]
@@ -130,25 +135,47 @@ def bench(
     """
     saved = [] if record is None or not record.is_file() else read_records(record)
     known = {_key(entry): entry for entry in saved}
-    for cell in cells:
-        for seed in seeds:
-            data: Any = None
-            allowed = 0.0
-            for name in ("planted", *peers):
-                if name.startswith("scikit") and cell.activation not in _SKLEARN:
-                    continue
-                label: dict[str, Any] = {"cell": asdict(cell), "seed": seed, "contender": name}
-                entry = known.get(_key(label))
-                if entry is None:
-                    data = cell.data(seed) if data is None else data
-                    fit = _own("auto") if name == "planted" else PEERS[name]
-                    entry = label | _contend(fit, data, cell, seed, 0.0 if name == "planted" else allowed)
-                    if record is not None:
-                        with record.open("a") as file:
-                            file.write(json.dumps(entry) + "\n")
-                if name == "planted":
-                    allowed = float(entry["seconds"])
-                yield entry
+    work = [
+        (cell, seed, peers, [entry for entry in saved if entry["cell"] == asdict(cell) and entry["seed"] == seed])
+        for cell in cells
+        for seed in seeds
+    ]
+    done = enumerate(contest(*args) for args in work) if spread is None else spread(_contest, work)
+    for _, entries in done:
+        for entry in entries:
+            if record is not None and _key(entry) not in known:
+                with record.open("a") as file:
+                    file.write(json.dumps(entry) + "\n")
+            yield entry
+
+
+def contest(
+    cell: BenchCell, seed: int, peers: tuple[str, ...], known: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Records of every contender on one teacher, but for those `known`.
+
+    >>> [entry["contender"] for entry in contest(BenchCell(3, 2, 40), 0, (), [])]
+    ['planted']
+    """
+    have = {entry["contender"]: entry for entry in known}
+    data: Any = None
+    allowed = 0.0
+    for name in ("planted", *peers):
+        if name.startswith("scikit") and cell.activation not in _SKLEARN:
+            continue
+        entry = have.get(name)
+        if entry is None:
+            data = cell.data(seed) if data is None else data
+            fit = _own("auto") if name == "planted" else PEERS[name]
+            label: dict[str, Any] = {"cell": asdict(cell), "seed": seed, "contender": name}
+            entry = label | _contend(fit, data, cell, seed, 0.0 if name == "planted" else allowed)
+        if name == "planted":
+            allowed = float(entry["seconds"])
+        yield entry
+
+
+def _contest(*args: Any) -> list[dict[str, Any]]:
+    return list(contest(*args))
 
 
 def _key(entry: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -66,12 +66,14 @@ def run_studies(
     out: str | os.PathLike[str] | None = None,
     jobs: int = 1,
     fresh: bool = False,
+    spread: Spread | None = None,
 ) -> Generator[Study, None, None]:
     """Studies in the order given, each as soon as all its cells are there.
 
     Cells of all entries go through the same `jobs` processes. With `out`, cells found there are not computed again
     unless `fresh`; a run that was stopped in any way goes on where it was. With one job everything runs in this
-    process.
+    process. `spread(function, arguments)` computes cells elsewhere: it yields (place, function(*arguments[place])) as
+    they are done, such as :func:`planted.rows._dask.spread` on a cluster.
 
     >>> from planted.reproduce import find
     >>> study = next(run_studies(find("ge2017/appendix-d"), quick=True))
@@ -83,7 +85,10 @@ def run_studies(
     plans = [_plan(entry, quick, seed, out, fresh) for entry in entries]
     work = [(plan, index) for plan in plans for index in plan.missing]
     total = sum(len(plan.cells) for plan in plans)
-    computed = (_in_processes if jobs > 1 and len(work) > 1 else _here)(work, seed, min(jobs, max(len(work), 1)))
+    if spread is not None:
+        computed = _elsewhere(work, seed, spread)
+    else:
+        computed = (_in_processes if jobs > 1 and len(work) > 1 else _here)(work, seed, min(jobs, max(len(work), 1)))
     clock = _Clock(total, total - len(work), progress)
     with closing(computed):
         for plan in plans:
@@ -183,6 +188,15 @@ def _together(found: list[dict[str, str]]) -> dict[str, str]:
 
 
 Computed = Generator[tuple[_Plan, int, Rows, float], None, None]
+Spread = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterator[tuple[int, Any]]]
+
+
+def _elsewhere(work: list[tuple[_Plan, int]], seed: int, spread: Spread) -> Computed:
+    arguments = [
+        (plan.entry.run_cell, plan.config, plan.cells[index], _seed(plan, index, seed)) for plan, index in work
+    ]
+    for place, result in spread(_timed, arguments):
+        yield *work[place], *result
 
 
 def _here(work: list[tuple[_Plan, int]], seed: int, jobs: int) -> Computed:

@@ -1,7 +1,43 @@
 """Where rows come from, and how sums over them are taken."""
 
-from planted.rows._base import Block, Rows
-from planted.rows._fresh import FreshRows
-from planted.rows._memory import BLOCK_SIZE, ArrayRows
+from typing import Any
 
-__all__ = ["BLOCK_SIZE", "ArrayRows", "Block", "FreshRows", "Rows"]
+from planted.rows._base import Block, Rows, over_rows
+from planted.rows._chunks import ChunkedRows, Counts, Engine, LocalEngine, RowsLostError, Work, block_rows
+from planted.rows._files import file_rows
+from planted.rows._fresh import FreshRows
+from planted.rows._journal import CheckpointError, Journal
+from planted.rows._memory import BLOCK_SIZE, ArrayRows
+from planted.rows._sample import Survey, survey
+
+__all__ = [
+    "BLOCK_SIZE",
+    "ArrayRows",
+    "Block",
+    "CheckpointError",
+    "ChunkedRows",
+    "Counts",
+    "Engine",
+    "FreshRows",
+    "Journal",
+    "LocalEngine",
+    "Rows",
+    "RowsLostError",
+    "Survey",
+    "Work",
+    "block_rows",
+    "dask_engine",
+    "dask_rows",
+    "file_rows",
+    "over_rows",
+    "survey",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Dask is an extra and slow to import.
+    if name in ("dask_engine", "dask_rows"):
+        from planted.rows import _dask
+
+        return getattr(_dask, name)
+    raise AttributeError(f"module 'planted.rows' has no attribute {name!r}")

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from planted.pytrees import Pytree
-from planted.rows._base import Rows
+from planted.rows._base import Block, Rows
 
 BLOCK_SIZE = 8192
 
@@ -38,6 +38,7 @@ class ArrayRows(Pytree, Rows):
     """
 
     _arrays = ("blocks",)
+    traceable = True
 
     def __init__(
         self, x: jax.Array, y: jax.Array, weight: jax.Array | None = None, block_size: int = BLOCK_SIZE
@@ -57,32 +58,36 @@ class ArrayRows(Pytree, Rows):
         self.blocks = {"x": cut(x), "y": cut(y), "weight": cut(weight)}
 
     @property
-    def n_features(self) -> int:
-        """Number of inputs d."""
-        return self.blocks["x"].shape[-1]
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one row's inputs."""
+        return self.blocks["x"].shape[2:]
 
     @property
     def total_weight(self) -> jax.Array:
         """Sum of the rows' weights."""
         return jnp.sum(self.blocks["weight"])
 
-    def sum(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Add up `function(block, *args)` over the blocks, one block in flight at a time."""
+    def fold(self, combine: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Combine `function(block, *args)` over the blocks, one block in flight at a time."""
         first = jax.tree.map(lambda leaf: leaf[0], self.blocks)
-        if self.blocks["y"].shape[0] == 1:
+        n_blocks = self.blocks["y"].shape[0]
+        if n_blocks == 1:
             return function(first, *args)
-        shapes = jax.eval_shape(function, first, *args)
-        zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+        operation = getattr(jnp, combine)
+        if combine == "add":
+            shapes = jax.eval_shape(function, first, *args)
+            start, rest = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes), self.blocks
+        else:
+            start, rest = function(first, *args), jax.tree.map(lambda leaf: leaf[1:], self.blocks)
 
-        def add(total: Any, block: Any) -> tuple[Any, None]:
-            return jax.tree.map(jnp.add, total, function(block, *args)), None
+        def step(total: Any, block: Any) -> tuple[Any, None]:
+            return jax.tree.map(operation, total, function(block, *args)), None
 
-        return lax.scan(add, zero, self.blocks)[0]
+        return lax.scan(step, start, rest)[0]
 
-    def with_targets(self, function: Callable[..., jax.Array], *args: Any) -> Self:
-        """Rows whose targets are `function(block, *args)`, all else unchanged."""
-        y = lax.map(lambda block: function(block, *args), self.blocks)
-        return type(self)._build(blocks=self.blocks | {"y": y})
+    def map(self, function: Callable[..., Block], *args: Any, shape: tuple[int, ...] | None = None) -> Self:
+        """Rows whose blocks are `function(block, *args)`."""
+        return type(self)._build(blocks=lax.map(lambda block: function(block, *args), self.blocks))
 
     def astype(self, dtype: Any) -> Self:
         """Rows in another floating-point type."""

@@ -8,6 +8,7 @@ from planted.solvers._lbfgs import lbfgs
 from planted.solvers._least_squares import least_squares
 from planted.solvers._newton import newton_polish
 from planted.solvers._result import Descent, History, silent
+from planted.solvers._sample_newton import sample_newton
 
 __all__ = [
     "Descent",
@@ -22,6 +23,7 @@ __all__ = [
     "leave_saddles",
     "newton_polish",
     "perturbed_descent",
+    "sample_newton",
     "silent",
     "step_size_cuts",
     "unit_rows",

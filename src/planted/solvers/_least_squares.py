@@ -19,46 +19,52 @@ from jax.flatten_util import ravel_pytree
 from planted.objectives import Squared
 from planted.objectives._base import _value
 from planted.precision import float64, to_jax, to_numpy
-from planted.rows import Block
+from planted.rows import Block, over_rows
 from planted.solvers._result import Descent, History, Progress, silent
 
 _JACOBIAN_ENTRIES = 4_000_000
 
 
-@jax.jit
-def _normal_equations(objective: Squared, params: Any) -> tuple[jax.Array, jax.Array]:
-    """JᵀJ (p, p) and Jᵀr (p,), means over rows."""
+def block_normal_equations(block: Block, objective: Squared, params: Any) -> tuple[jax.Array, jax.Array]:
+    """JᵀJ (p, p) and Jᵀr (p,) over a block, a piece of it at a time."""
     size = sum(leaf.size for leaf in jax.tree.leaves(params))
+    n = block["y"].shape[0]
+    piece = max(1, min(n, _JACOBIAN_ENTRIES // size))
+    pieces = -(-n // piece)
+    pad = pieces * piece - n
 
     def row_gradient(x: jax.Array) -> jax.Array:
         return ravel_pytree(jax.grad(lambda p: objective.predict(p, x[None])[0])(params))[0]
 
-    def add(block: Block) -> tuple[jax.Array, jax.Array]:
-        n = block["y"].shape[0]
-        piece = max(1, min(n, _JACOBIAN_ENTRIES // size))
-        pieces = -(-n // piece)
-        pad = pieces * piece - n
+    def cut(array: jax.Array) -> jax.Array:
+        padded = jnp.concatenate([array, jnp.zeros((pad, *array.shape[1:]), array.dtype)])
+        return padded.reshape(pieces, piece, *array.shape[1:])
 
-        def cut(array: jax.Array) -> jax.Array:
-            padded = jnp.concatenate([array, jnp.zeros((pad, *array.shape[1:]), array.dtype)])
-            return padded.reshape(pieces, piece, *array.shape[1:])
+    def one(total: tuple[jax.Array, jax.Array], part: Block) -> tuple[tuple[jax.Array, jax.Array], None]:
+        J = jax.vmap(row_gradient)(part["x"])
+        residual = objective.predict(params, part["x"]) - part["y"]
+        weighted = J * part["weight"][:, None]
+        return (total[0] + weighted.T @ J, total[1] + residual @ weighted), None
 
-        def one(total: tuple[jax.Array, jax.Array], part: Block) -> tuple[tuple[jax.Array, jax.Array], None]:
-            J = jax.vmap(row_gradient)(part["x"])
-            residual = objective.predict(params, part["x"]) - part["y"]
-            weighted = J * part["weight"][:, None]
-            return (total[0] + weighted.T @ J, total[1] + residual @ weighted), None
-
-        zero = (jnp.zeros((size, size)), jnp.zeros(size))
-        return jax.lax.scan(one, zero, jax.tree.map(cut, block))[0]
-
-    return objective.rows.mean(add)
+    zero = (jnp.zeros((size, size)), jnp.zeros(size))
+    return jax.lax.scan(one, zero, jax.tree.map(cut, block))[0]
 
 
-@jax.jit
+def block_energy(block: Block) -> jax.Array:
+    """½ Σ weight y² over a block."""
+    return 0.5 * jnp.sum(block["weight"] * block["y"] ** 2)
+
+
+@over_rows
+def _normal_equations(objective: Squared, params: Any) -> tuple[jax.Array, jax.Array]:
+    """JᵀJ (p, p) and Jᵀr (p,), means over rows."""
+    return objective.rows.mean(block_normal_equations, objective.bare, params)
+
+
+@over_rows
 def _energy(objective: Squared) -> jax.Array:
     """½ mean y²."""
-    return objective.rows.mean(lambda block: 0.5 * jnp.sum(block["weight"] * block["y"] ** 2))
+    return objective.rows.mean(block_energy)
 
 
 @float64

@@ -4,7 +4,7 @@ from planted.starts._conv import SIGNS, output_radius, sign_restarts, uniform_st
 from planted.starts._expand import expanded_start
 from planted.starts._joint_diagonal import decompose
 from planted.starts._random import random_rows
-from planted.starts._tensor import TensorStart, tensor_start
+from planted.starts._tensor import TensorStart, start_from_moments, tensor_start
 from planted.starts._tensor_moments import choose_orders, neuron_moment
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "output_radius",
     "random_rows",
     "sign_restarts",
+    "start_from_moments",
     "tensor_start",
     "uniform_start",
 ]

@@ -11,7 +11,7 @@ fourth Hermite moment but most of the variance. Both are options.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,9 +21,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from planted.activations import Activation
-from planted.moments import fit_quadratic
+from planted.moments import block_residual, fit_quadratic
 from planted.precision import float64, to_jax
-from planted.rows import ArrayRows
+from planted.rows import ArrayRows, Rows, over_rows
 from planted.starts._joint_diagonal import Decomposition, decompose
 from planted.starts._tensor_moments import (
     Orders,
@@ -104,23 +104,23 @@ def _third(index: int, split: bool, X: np.ndarray, y: np.ndarray) -> ArrayRows:
     return ArrayRows(to_jax(X[part]), to_jax(y[part]))
 
 
-@jax.jit
-def _quadratic_part(rows: ArrayRows) -> Any:
+@over_rows
+def _quadratic_part(rows: Rows) -> Any:
     return fit_quadratic(rows)
 
 
-@jax.jit
-def _residual(rows: ArrayRows, fit: Any) -> ArrayRows:
-    return rows.with_targets(lambda block, fit: block["y"] - fit(block["x"]), fit)
+@over_rows
+def _residual(rows: Rows, fit: Any) -> Rows:
+    return rows.map(block_residual, fit)
 
 
-_product = jax.jit(contracted_matrix, static_argnums=1)
-_unfolded = jax.jit(unfolded)
-_tensor = jax.jit(projected_tensor, static_argnums=1)
+_product = over_rows(contracted_matrix, static_argnums=(1,))
+_unfolded = over_rows(unfolded)
+_tensor = over_rows(projected_tensor, static_argnums=(1,))
 
 
 def _span(
-    rows: ArrayRows, fit: Any, orders: Orders, k: int, alpha: jax.Array, key: jax.Array
+    rows: Rows, fit: Any, orders: Orders, k: int, alpha: jax.Array, key: jax.Array
 ) -> tuple[jax.Array, np.ndarray]:
     """Orthonormal V (d, k) and the k + 1 largest singular values of what gave it."""
     d = rows.n_features
@@ -230,21 +230,54 @@ def tensor_start(
     >>> start.status, bool(np.abs(np.sort(np.abs(start.output)) - [1.0, 2.0]).max() < 0.2)
     ('ok', True)
     """
-    k, d = n_hidden, X.shape[1]
+    plain = [_third(i, split, X, y) for i in range(3 if split else 1)]
+    return start_from_moments(plain, len(X), n_hidden, activation, key=key, output=output, alpha=alpha)
+
+
+@float64
+def start_from_moments(
+    parts: Sequence[Rows],
+    n_rows: int,
+    n_hidden: int,
+    activation: Activation,
+    *,
+    key: jax.Array,
+    output: np.ndarray | None = None,
+    alpha: str = "mean",
+) -> TensorStart:
+    """:func:`tensor_start` over rows, wherever they are: one part for all stages, or three for the three stages.
+
+    Parameters
+    ----------
+    parts : sequence of Rows
+        With standard Gaussian inputs.
+    n_rows : int
+        Of all parts together.
+
+    Examples
+    --------
+    >>> from planted import activations, datasets
+    >>> data = datasets.make_planted(20_000, 6, 2, activation="tanh", output=[1.0, 2.0], random_state=0)
+    >>> with jax.enable_x64(True):
+    ...     rows = ArrayRows(to_jax(data.X), to_jax(data.y))
+    >>> start_from_moments([rows], 20_000, 2, activations.get("tanh"), key=jax.random.key(0)).status
+    'ok'
+    """
+    plain = parts
+    k, d = n_hidden, plain[0].n_features
     if not 1 <= k <= d:
         raise ValueError(f"the tensor start needs at most as many neurons as inputs, but {k} > {d}")
     if alpha not in ("mean", "random"):
         raise ValueError(f"alpha must be 'mean' or 'random', not {alpha!r}")
     orders = choose_orders(activation)
     unknowns = 1 + d + d * (d + 1) // 2
-    if len(X) // (3 if split else 1) < 2 * unknowns:
+    if n_rows // len(plain) < 2 * unknowns:
         raise ValueError(
-            f"{len(X)} rows are too few for moments of {d} inputs: a quadratic fit has {unknowns} unknowns"
+            f"{n_rows} rows are too few for moments of {d} inputs: a quadratic fit has {unknowns} unknowns"
         )
     span_key, alpha_key, seed_key = jax.random.split(key, 3)
     rng = np.random.default_rng(np.asarray(jax.random.bits(seed_key, (4,), np.uint32)))
 
-    plain = [_third(i, split, X, y) for i in range(3 if split else 1)]
     fits = [_quadratic_part(rows) for rows in plain]
     rest = [_residual(rows, fit) for rows, fit in zip(plain, fits, strict=True)]
 
@@ -266,7 +299,7 @@ def tensor_start(
     tensor = found._replace(coefficients=own)
     low = [order for order in orders.nonzero if order <= 2 or order == orders.decomposition]
     measured = {order: _coefficients(order, U, fits[-1], basis, tensor, orders.decomposition) for order in low}
-    details = {"moments": measured, "rows_a_part": len(X) // len(plain)}
+    details = {"moments": measured, "rows_a_part": n_rows // len(plain)}
     try:
         lengths, signs, outputs = _magnitudes(activation, orders, measured, output)
     except NoInverse as error:

@@ -11,6 +11,7 @@ means over rows. The largest arrays are (d, k²) and, from rows projected to the
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
@@ -79,14 +80,7 @@ def contracted_matrix(rows: Rows, order: int, alpha: jax.Array, V: jax.Array) ->
     overlap = V.T @ alpha
     size = alpha @ alpha
 
-    def part(block: Block) -> tuple[jax.Array, ...]:
-        x, y = block["x"], block["weight"] * block["y"]
-        t, s = x @ alpha, x @ V
-        high = y * t if order == 3 else y * t * t
-        low = y if order == 3 else y * t
-        return (x * high[:, None]).T @ s, jnp.sum(high), low @ s, low @ x, jnp.sum(y), (x * y[:, None]).T @ s
-
-    full, total, along, linear, mean, plain = rows.mean(part)
+    full, total, along, linear, mean, plain = rows.mean(_Contraction(order), alpha, V)
     if order == 3:
         return full - total * V - jnp.outer(alpha, along) - jnp.outer(linear, overlap)
     return (
@@ -108,14 +102,7 @@ def unfolded(rows: Rows, V: jax.Array) -> jax.Array:
     Array([[2.]], dtype=float32)
     """
     k = V.shape[1]
-
-    def part(block: Block) -> tuple[jax.Array, jax.Array]:
-        x, y = block["x"], block["weight"] * block["y"]
-        s = x @ V
-        pairs = (s[:, :, None] * s[:, None, :]).reshape(-1, k * k)
-        return (x * y[:, None]).T @ pairs, y @ x
-
-    full, mean = rows.mean(part)
+    full, mean = rows.mean(block_unfolded, V)
     along = V.T @ mean
     lower = (
         mean[:, None, None] * (V.T @ V) + V[:, :, None] * along[None, None, :] + V[:, None, :] * along[None, :, None]
@@ -143,18 +130,7 @@ def projected_tensor(rows: Rows, order: int, V: jax.Array, alphas: jax.Array) ->
         first = jnp.einsum("i,jl->ijl", vector, eye)
         return first + first.transpose(1, 0, 2) + first.transpose(1, 2, 0)
 
-    def part(block: Block) -> tuple[jax.Array, ...]:
-        y = block["weight"] * block["y"]
-        s = block["x"] @ V
-        pairs = (s[:, :, None] * s[:, None, :]).reshape(-1, k * k)
-
-        def along(alpha: jax.Array) -> tuple[jax.Array, jax.Array]:
-            high = y if order == 3 else y * (s @ alpha)
-            return (pairs.T @ (s * high[:, None])).reshape(k, k, k), high @ s
-
-        return (*jax.vmap(along)(alphas), (s * y[:, None]).T @ s, jnp.sum(y))
-
-    cubes, vectors, second, mean = rows.mean(part)
+    cubes, vectors, second, mean = rows.mean(_Projection(order), V, alphas)
     tensors = cubes - jax.vmap(spread)(vectors)
     if order == 3:
         return tensors
@@ -164,3 +140,45 @@ def projected_tensor(rows: Rows, order: int, V: jax.Array, alphas: jax.Array) ->
         return tensor - first - first.transpose(1, 0, 2) - first.transpose(1, 2, 0) + mean * spread(alpha)
 
     return jax.vmap(fourth)(tensors, alphas)
+
+
+@dataclass(frozen=True)
+class _Contraction:
+    """The sums over a block that :func:`contracted_matrix` is made of."""
+
+    order: int
+
+    def __call__(self, block: Block, alpha: jax.Array, V: jax.Array) -> tuple[jax.Array, ...]:
+        x, y = block["x"], block["weight"] * block["y"]
+        t, s = x @ alpha, x @ V
+        high = y * t if self.order == 3 else y * t * t
+        low = y if self.order == 3 else y * t
+        return (x * high[:, None]).T @ s, jnp.sum(high), low @ s, low @ x, jnp.sum(y), (x * y[:, None]).T @ s
+
+
+def block_unfolded(block: Block, V: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Σ y x ⊗ Vᵀx ⊗ Vᵀx, as a matrix, and Σ y x over a block."""
+    x, y = block["x"], block["weight"] * block["y"]
+    return (x * y[:, None]).T @ _pairs(x @ V), y @ x
+
+
+def _pairs(s: jax.Array) -> jax.Array:
+    return (s[:, :, None] * s[:, None, :]).reshape(len(s), -1)
+
+
+@dataclass(frozen=True)
+class _Projection:
+    """The sums over a block that :func:`projected_tensor` is made of."""
+
+    order: int
+
+    def __call__(self, block: Block, V: jax.Array, alphas: jax.Array) -> tuple[jax.Array, ...]:
+        y = block["weight"] * block["y"]
+        s = block["x"] @ V
+        k, pairs = s.shape[1], _pairs(s)
+
+        def along(alpha: jax.Array) -> tuple[jax.Array, jax.Array]:
+            high = y if self.order == 3 else y * (s @ alpha)
+            return (pairs.T @ (s * high[:, None])).reshape(k, k, k), high @ s
+
+        return (*jax.vmap(along)(alphas), (s * y[:, None]).T @ s, jnp.sum(y))

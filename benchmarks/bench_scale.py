@@ -1,0 +1,277 @@
+"""Data larger than memory and than one machine: throughput, memory, workers, faults and the cost of a pass.
+
+    python benchmarks/bench_scale.py generate /tmp/big.npy --rows 20000000 --columns 50
+    python benchmarks/bench_scale.py fit /tmp/big.npy              # peak memory, then throughput against memory
+    python benchmarks/bench_scale.py workers --rows 5000000        # one worker and two, then workers killed
+    python benchmarks/bench_scale.py throughput /tmp/big.npy
+    python benchmarks/bench_scale.py faults
+    python benchmarks/bench_scale.py model
+
+Every command prints one line of JSON a measurement.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import signal
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def say(**entry: Any) -> None:
+    print(json.dumps(entry), flush=True)
+
+
+def peak_gb() -> float:
+    """Peak resident memory of this process."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def teacher_of(columns: int, hidden: int) -> Any:
+    from planted.datasets import make_planted
+
+    return make_planted(1, columns, hidden, activation="tanh", output="positive", random_state=1).teacher
+
+
+def generate(path: Path, rows: int, columns: int, hidden: int, noise: float, block: int = 250_000) -> None:
+    """Write rows x ~ N(0, I), y = teacher(x) + noise as float32, block by block (NPY: inputs, then the target)."""
+    teacher = teacher_of(columns, hidden)
+    weights, output = teacher.weights.astype(np.float32), teacher.output.astype(np.float32)
+    began = time.perf_counter()
+
+    def part(number: int, size: int) -> np.ndarray:
+        rng = np.random.default_rng([2, number])
+        table = np.empty((size, columns + 1), np.float32)
+        table[:, :-1] = rng.standard_normal((size, columns), dtype=np.float32)
+        clean = np.tanh(table[:, :-1] @ weights.T) @ output
+        table[:, -1] = clean + noise * rng.standard_normal(size, dtype=np.float32)
+        return table
+
+    sizes = [min(block, rows - start) for start in range(0, rows, block)]
+    if path.suffix == ".npy":
+        with path.open("wb") as file:
+            header = {"descr": "<f4", "fortran_order": False, "shape": (rows, columns + 1)}
+            np.lib.format.write_array_header_1_0(file, header)
+            for number, size in enumerate(sizes):
+                part(number, size).tofile(file)
+    else:
+        import polars as pl
+
+        path.mkdir(parents=True, exist_ok=True)
+        names = [*(f"x{i}" for i in range(columns)), "y"]
+        for number, size in enumerate(sizes):
+            frame = pl.DataFrame(part(number, size), schema=names, orient="row")
+            frame.write_parquet(path / f"part-{number:05d}.parquet", compression="uncompressed")
+    size = sum(f.stat().st_size for f in ([path] if path.is_file() else path.iterdir()))
+    say(what="generate", path=str(path), rows=rows, columns=columns, gigabytes=size / 1e9,
+        seconds=time.perf_counter() - began)  # fmt: skip
+
+
+def loss_over(rows: Any, hidden: int, columns: int) -> tuple[Any, Any]:
+    from planted import activations
+    from planted.objectives import Squared
+
+    teacher = teacher_of(columns, hidden)
+    params = {"weights": teacher.weights + 0.01, "output": teacher.output + 0.01}
+    return Squared.on(rows, activations.get("tanh")), params
+
+
+def timed(function: Any, repeats: int) -> float:
+    """Median seconds of a call, the first one left out."""
+    function()
+    seconds = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - began)
+    return float(np.median(seconds))
+
+
+def throughput(path: Path, hidden: int, some: int, repeats: int) -> None:
+    """Rows a second per gradient: from the file, and from an array of `some` of its rows in memory."""
+    import jax
+
+    from planted.precision import to_jax
+    from planted.rows import ArrayRows, file_rows
+
+    rows = file_rows(path)
+    d = rows.n_features
+    loss, params = loss_over(rows, hidden, d)
+    seconds = timed(lambda: loss.gradient(params), repeats)
+    file_rate = rows.n_rows / seconds
+    say(what="gradient from file", rows=rows.n_rows, seconds=seconds, rows_per_second=file_rate, peak_gb=peak_gb())
+    parts, count = [], 0
+    for chunk in rows.chunks:
+        if count >= some:
+            break
+        parts.append(chunk.load()[:2])
+        count += chunk.rows
+    with jax.enable_x64(True):
+        held = ArrayRows(to_jax(np.concatenate([x for x, _ in parts])), to_jax(np.concatenate([y for _, y in parts])))
+        del parts
+    loss, params = loss_over(held, hidden, d)
+    seconds = timed(lambda: loss.gradient(params), max(repeats, 5))
+    rate = count / seconds
+    say(what="gradient in memory", rows=count, seconds=seconds, rows_per_second=rate, ratio=file_rate / rate)
+
+
+def fit(path: Path, hidden: int) -> None:
+    """The whole fit from a file, with its peak memory."""
+    from planted import PlantedRegressor, match
+    from planted.rows import file_rows
+
+    rows = file_rows(path)
+    began = time.perf_counter()
+    est = PlantedRegressor(hidden, "tanh", random_state=0).fit(rows)
+    say(
+        what="fit", rows=rows.n_rows, status=est.result_.status, verdict=est.verdict_.kind,
+        weight_error=match(est.network_, teacher_of(rows.n_features, hidden)).weight_error,
+        largest_standard_error=float(est.standard_errors_.weights.max()), certificate=est.certificate_.kind,
+        passes=est.passes_.passes, rows_per_second=est.passes_.rows / est.passes_.seconds,
+        seconds=time.perf_counter() - began, peak_gb=peak_gb(),
+    )  # fmt: skip
+
+
+def polish(rows: Any, hidden: int, columns: int, steps: int = 8) -> tuple[float, Any]:
+    """Seconds of `steps` Newton steps over all rows, compilation left out, and the parameters they end at."""
+    from planted.methods._large import polish_over
+    from planted.rows import survey
+
+    loss, params = loss_over(rows, hidden, columns)
+    loss.gradient(params)
+    seen = survey(rows, 20_000)
+    began = time.perf_counter()
+    run = polish_over(loss, seen, params)
+    return (time.perf_counter() - began) / (run.n_steps + 1), run
+
+
+def workers(rows: int, columns: int, hidden: int) -> None:
+    """Seconds a pass of the polish with one and with two local workers, one thread each."""
+    import dask.array as da
+
+    from planted.rows import dask_engine, dask_rows
+
+    seconds = {}
+    for count in (1, 2):
+        engine = dask_engine(workers=count)
+        try:
+            source = da.random.default_rng(0)
+            X = source.standard_normal((rows, columns), chunks=(100_000, columns), dtype=np.float32)
+            teacher = teacher_of(columns, hidden)
+            y = X.map_blocks(answer, teacher.weights, teacher.output, drop_axis=1, dtype=np.float32)
+            seconds[count], run = polish(dask_rows(X, y, client=engine.client), hidden, columns)
+            say(what="polish", workers=count, rows=rows, seconds_per_pass=seconds[count], steps=run.n_steps,
+                value=run.value)  # fmt: skip
+        finally:
+            engine.close()
+    say(what="two workers against one", speedup=seconds[1] / seconds[2])
+
+
+def answer(x: np.ndarray, weights: np.ndarray, output: np.ndarray) -> np.ndarray:
+    """The teacher's output, with noise that depends on the row only."""
+    clean = np.tanh(x @ weights.T.astype(x.dtype)) @ output.astype(x.dtype)
+    return (clean + 0.1 * np.sin(1e4 * x[:, 0])).astype(np.float32)
+
+
+def faults(rows: int, kills: int) -> None:
+    """A worker killed at random moments of the polish; the result must be that of an undisturbed one."""
+    from planted.rows import dask_engine, file_rows
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.npy"
+        generate(path, rows, 20, 5, 0.1)
+        calm = polish(file_rows(path), 5, 20)[1]
+        engine = dask_engine(workers=2)
+        killed: list[int] = []
+        gone: list[int] = []
+        stop = threading.Event()
+
+        def kill() -> None:
+            rng = np.random.default_rng(3)
+            while len(killed) < kills and not stop.wait(rng.uniform(0.5, 3.0)):
+                pids = sorted(set(engine.client.run(os.getpid).values()) - set(gone))
+                if pids:
+                    gone.append(pids[int(rng.integers(len(pids)))])
+                    os.kill(gone[-1], signal.SIGKILL)
+                    killed.append(engine.counts.passes)
+
+        killer = threading.Thread(target=kill)
+        try:
+            spread = file_rows(path, engine=engine, chunk_rows=50_000)
+            began = time.perf_counter()
+            killer.start()
+            while True:
+                hurt = polish(spread, 5, 20)[1]
+                if len(killed) >= kills:
+                    break
+        finally:
+            stop.set()
+            killer.join()
+            engine.close()
+    gap = max(float(np.max(np.abs(hurt.params[name] - calm.params[name]))) for name in calm.params)
+    say(what="workers killed", kills=len(killed), in_passes=killed, largest_difference=gap,
+        seconds=time.perf_counter() - began)  # fmt: skip
+
+
+def model(repeats: int) -> None:
+    """Seconds of a pass in memory and from NPY for several sizes: what docs/scaling.md is fitted to."""
+    from planted.rows import block_rows, file_rows
+
+    with tempfile.TemporaryDirectory() as folder:
+        for d, k in ((20, 5), (50, 5), (50, 50), (200, 5), (200, 50), (1000, 100)):
+            n = int(min(1_000_000, 4e7 // d, 8e9 // (d * k)))
+            path = Path(folder) / "rows.npy"
+            generate(path, n, d, k, 0.1)
+            table = np.load(path)
+            for name, rows in (
+                ("memory", block_rows(table[:, :-1].astype(float), table[:, -1].astype(float))),
+                ("file", file_rows(path)),
+            ):
+                loss, params = loss_over(rows, k, d)
+                seconds = timed(lambda loss=loss, params=params: loss.gradient(params), repeats)
+                say(what="pass", where=name, rows=n, inputs=d, neurons=k, seconds=seconds,
+                    nanoseconds_a_row=1e9 * seconds / n, gflops=6e-9 * n * d * k / seconds)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("generate", "throughput", "fit", "workers", "faults", "model"):
+        one = commands.add_parser(name)
+        if name in ("generate", "throughput", "fit"):
+            one.add_argument("path", type=Path)
+        one.add_argument("--rows", type=int, default={"generate": 20_000_000, "workers": 5_000_000}.get(name, 400_000))
+        one.add_argument("--columns", type=int, default=50)
+        one.add_argument("--hidden", type=int, default=5)
+        one.add_argument("--noise", type=float, default=0.1)
+        one.add_argument("--repeats", type=int, default=3)
+        one.add_argument("--some", type=int, default=2_000_000)
+        one.add_argument("--kills", type=int, default=5)
+    a = parser.parse_args()
+    match a.command:
+        case "generate":
+            generate(a.path, a.rows, a.columns, a.hidden, a.noise)
+        case "throughput":
+            throughput(a.path, a.hidden, a.some, a.repeats)
+        case "fit":
+            fit(a.path, a.hidden)
+            throughput(a.path, a.hidden, a.some, a.repeats)
+        case "workers":
+            workers(a.rows, a.columns, a.hidden)
+            faults(400_000, a.kills)
+        case "faults":
+            faults(a.rows, a.kills)
+        case "model":
+            model(a.repeats)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,306 @@
+"""Rows on a Dask cluster: blocks stay where they are, parameters go out, small sums come back.
+
+The one module that imports Dask (`pip install planted[dask]`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from planted.rows._chunks import Arrays, Chunk, ChunkedRows, Engine, RowsLostError, Work, combined, fold_arrays
+from planted.rows._files import file_rows
+
+try:
+    import dask
+    import distributed
+    from distributed.client import FutureCancelledError
+except ImportError:
+    raise ImportError("the Dask engine needs Dask: install planted[dask]") from None
+
+_GROUP = 16
+_ATTEMPTS = 10
+_INLINE_BYTES = 100_000
+_LOST = (FutureCancelledError, distributed.CancelledError, TimeoutError, OSError, RuntimeError)
+# One thread a worker, so that two workers on two cores do not compete.
+_WORKER_ENVIRONMENT = {
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteChunk:
+    """A block of a Dask collection: futures of its inputs and targets."""
+
+    x: Any
+    y: Any
+    start: int
+    rows: int
+
+    def load(self) -> Arrays:
+        """The rows themselves, brought here."""
+        return _as_arrays(self.x.result(), self.y.result())
+
+
+def _as_arrays(x: Any, y: Any) -> Arrays:
+    inputs = np.asarray(x)
+    if inputs.dtype != np.float32:
+        inputs = np.asarray(inputs, np.float64)
+    return np.ascontiguousarray(inputs), np.ascontiguousarray(np.asarray(y).reshape(len(inputs)), inputs.dtype), None
+
+
+def run_on_block(x: Any, y: Any, start: int, task: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """A worker's part: `task` on a block that it holds."""
+    return task(_as_arrays(x, y), start, *args)
+
+
+def run_on_chunk(chunk: Chunk, task: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """A worker's part: `task` on a chunk that it loads."""
+    return task(chunk.load(), chunk.start, *args)
+
+
+def add_up(combine: str, results: list[Any]) -> Any:
+    """Combine some chunks' results on a worker."""
+    return combined(combine, iter(results))
+
+
+def same(value: Any) -> Any:
+    """`value`: a task, unlike scattered data, can be run again when its worker is lost."""
+    return value
+
+
+def local_client(workers: int | None = None) -> distributed.Client:
+    """A cluster of spawned processes on this machine, one thread each; close it with `client.close()`."""
+    with dask.config.set({"distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT}):
+        cluster = distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+        )
+    client = distributed.Client(cluster)
+    client._planted_cluster = cluster
+    return client
+
+
+class DaskEngine(Engine):
+    """Tasks on a Dask cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        Used as it is. Otherwise the current client, or a new local cluster.
+    """
+
+    def __init__(self, client: distributed.Client | None = None) -> None:
+        super().__init__()
+        if client is None:
+            try:
+                client = distributed.get_client()
+            except ValueError:
+                client = local_client()
+        self.client = client
+        self.address = str(getattr(client.scheduler, "address", client.scheduler))
+
+    def run(self, chunks: Sequence[Chunk], task: Callable[..., Any], *args: Any) -> Iterator[Any]:
+        """`task(arrays, start, *args)` of every chunk, where the chunk is, in the order of chunks."""
+        futures = self._submit(chunks, task, args)
+        for index, chunk in enumerate(chunks):
+            yield self._retried(self._result, lambda one=chunk: self._submit([one], task, args)[0], futures[index])
+            futures[index] = None
+
+    def fold(self, chunks: Sequence[Chunk], work: Work) -> Any:
+        """One pass; results of sixteen chunks at a time are combined on the workers, always the same sixteen."""
+        return self._retried(lambda _: self._fold(chunks, work), lambda: None, None)
+
+    def _retried(self, attempt: Callable[[Any], Any], again: Callable[[], Any], first: Any) -> Any:
+        """A task that was on several dying workers is suspected of killing them; here their deaths had other causes."""
+        subject = first
+        for _ in range(_ATTEMPTS):
+            try:
+                return attempt(subject)
+            except distributed.KilledWorker:
+                subject = again()
+        raise RowsLostError(
+            f"workers of the Dask cluster at {self.address} died {_ATTEMPTS} times over the same rows: they may "
+            "run out of memory"
+        )
+
+    def _fold(self, chunks: Sequence[Chunk], work: Work) -> Any:
+        self.counts.passes += 1
+        began = time.perf_counter()
+        futures = self._submit(chunks, fold_arrays, (work,))
+        groups = [self._call(add_up, work.combine, futures[i : i + _GROUP]) for i in range(0, len(futures), _GROUP)]
+        results = []
+        for done, group in enumerate(groups, 1):
+            results.append(self._result(group))
+            finished = min(done * _GROUP, len(chunks))
+            if self.observer is not None:
+                self.observer(finished, len(chunks), self.counts)
+        self.counts.chunks += len(chunks)
+        self.counts.rows += sum(chunk.rows for chunk in chunks)
+        self.counts.seconds += time.perf_counter() - began
+        return combined(work.combine, iter(results))
+
+    def _call(self, function: Callable[..., Any], *args: Any) -> Any:
+        try:
+            return self.client.submit(function, *args, pure=False)
+        except _LOST as error:
+            raise self._lost(error) from None
+
+    def _submit(self, chunks: Sequence[Chunk], task: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
+        if sum(np.size(leaf) for leaf in _leaves(args)) * 8 > _INLINE_BYTES:
+            args = self._call(same, args)
+        return [
+            self._call(run_on_block, chunk.x, chunk.y, chunk.start, task, args)
+            if isinstance(chunk, RemoteChunk)
+            else self._call(run_on_chunk, chunk, task, args)
+            for chunk in chunks
+        ]
+
+    def _result(self, future: Any) -> Any:
+        """What a task returned; a scheduler that is gone is an error, not a wait without end."""
+        while True:
+            try:
+                return future.result(timeout=5)
+            except distributed.KilledWorker:
+                raise
+            except (TimeoutError, distributed.TimeoutError):
+                if self.client.status not in ("running", "connecting"):
+                    raise self._lost(None) from None
+            except _LOST as error:
+                # An error of the task itself is the caller's to see.
+                if future.status == "error":
+                    raise
+                raise self._lost(error) from None
+
+    def _lost(self, error: BaseException | None) -> RowsLostError:
+        return RowsLostError(
+            f"the Dask scheduler at {self.address} was lost ({type(error).__name__ if error else self.client.status}) "
+            f"in pass {self.counts.passes} over the rows"
+        )
+
+    def close(self) -> None:
+        """Close the connection and the local cluster, if they were made here; a caller's client stays."""
+        if not hasattr(self.client, "_planted_cluster"):
+            return
+        cluster = self.client._planted_cluster
+        self.client.close()
+        if cluster is not None:
+            cluster.close()
+
+
+def _leaves(args: Any) -> list[Any]:
+    import jax
+
+    found = jax.tree.leaves([arg.arguments if isinstance(arg, Work) else arg for arg in args])
+    return [leaf for leaf in found if isinstance(leaf, np.ndarray)]
+
+
+def is_dask(value: Any) -> bool:
+    """Whether `value` is a Dask collection.
+
+    >>> is_dask([1.0])
+    False
+    """
+    return bool(dask.is_dask_collection(value))
+
+
+def dask_rows(X: Any, y: Any = None, *, target: str = "y", client: distributed.Client | None = None) -> ChunkedRows:
+    """Rows of Dask arrays X (n, …), y (n,), or of a Dask dataframe X with its target column.
+
+    The collections are persisted on the cluster: their blocks are computed once, stay on the workers, and are
+    computed again from their own graph when a worker is lost. X and y must be cut into the same blocks of rows; X must
+    not be cut into blocks of columns.
+
+    Parameters
+    ----------
+    X : dask array or dataframe, or the path of a Parquet file or folder
+        Files are not persisted: workers read their chunks in every pass.
+    y : dask array or series, optional
+        If omitted, X is a dataframe that holds the column `target`.
+    client : distributed.Client, optional
+        As for :class:`DaskEngine`.
+    """
+    engine = DaskEngine(client)
+    if not is_dask(X):
+        return file_rows(X, target, engine=engine)
+    names: tuple[str, ...] = ()
+    if hasattr(X, "columns"):
+        columns = [str(name) for name in X.columns]
+        if y is None:
+            if target not in columns:
+                raise ValueError(f"the dataframe has no column {target!r}; it has {', '.join(columns)}")
+            y = X[target]
+            X = X[[name for name in columns if name != target]]
+        names = tuple(str(name) for name in X.columns)
+        X = X.to_dask_array()
+    if y is None:
+        raise ValueError("y is missing: give the targets, or a dataframe with a target column")
+    if hasattr(y, "to_dask_array"):
+        y = y.to_dask_array()
+    if X.ndim > 1 and any(len(cuts) > 1 for cuts in X.chunks[1:]):
+        X = X.rechunk({axis: -1 for axis in range(1, X.ndim)})
+    X, y = engine.client.persist([X, y])
+    if any(np.isnan(size) for size in (*X.chunks[0], *y.chunks[0])):
+        X, y = X.compute_chunk_sizes(), y.compute_chunk_sizes()
+    if X.chunks[0] != y.chunks[0]:
+        y = engine.client.persist(y.rechunk((X.chunks[0],)))
+    futures = [_block_futures(collection) for collection in (X, y)]
+    chunks, start = [], 0
+    for index, rows in enumerate(X.chunks[0]):
+        if rows:
+            chunks.append(RemoteChunk(futures[0][index], futures[1][index], start, int(rows)))
+        start += int(rows)
+    if not chunks:
+        raise ValueError("the Dask collection has no rows")
+    shape = tuple(int(size) for size in X.shape[1:])
+    return ChunkedRows(tuple(chunks), shape, engine, names or tuple(f"x{i}" for i in range(shape[-1])))
+
+
+def _block_futures(collection: Any) -> dict[int, Any]:
+    """Futures of the blocks of a persisted array, by their place along the rows."""
+    known = {future.key: future for future in distributed.futures_of(collection)}
+    return {key[1]: known[key] for key in dask.core.flatten(collection.__dask_keys__())}
+
+
+def dask_engine(scheduler: str | None = None, workers: int | None = None) -> DaskEngine:
+    """An engine on the scheduler at an address, or on a new local cluster of one process a core.
+
+    The engine's `close` ends the connection, and the cluster if it is new.
+    """
+    if scheduler is None:
+        return DaskEngine(local_client(workers))
+    try:
+        client = distributed.Client(scheduler, timeout=10)
+    except (OSError, TimeoutError, ValueError):
+        raise OSError(f"no Dask scheduler answers at {scheduler}") from None
+    client._planted_cluster = None
+    return DaskEngine(client)
+
+
+def spread(engine: DaskEngine, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    """(place, function(*arguments[place])) of independent calls, as they are done.
+
+    A call whose worker dies is made again; a scheduler that is gone is a :class:`RowsLostError`.
+    """
+    places = {engine._call(function, *args): place for place, args in enumerate(arguments)}
+    done = distributed.as_completed(list(places), raise_errors=False)
+    try:
+        for future in done:
+            place = places.pop(future)
+            try:
+                result = engine._result(future)
+            except distributed.KilledWorker:
+                again = engine._call(function, *arguments[place])
+                places[again] = place
+                done.add(again)
+                continue
+            yield place, result
+    finally:
+        for future in places:
+            future.cancel()

@@ -1,0 +1,184 @@
+"""A journal of passes: what an interrupted computation has learnt from its rows, kept so that it can go on.
+
+Solvers are deterministic: given the results of the same passes they take the same steps. So a computation is resumed by
+running it again with a journal at hand, which answers every pass that was made before. Entries are found by what was
+asked (the functions and the bytes of their arguments), so nothing depends on their order. Files hold numbers
+(safetensors) and text (JSON) only: reading one runs no code.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from planted.rows._chunks import Work
+
+FORMAT = 1
+_RECENT = 64
+
+
+class CheckpointError(ValueError):
+    """A checkpoint cannot be used; the message says why."""
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there as a whole or not at all; an earlier one survives a failure.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder) / "a", b"text")
+    ...     (Path(folder) / "a").read_bytes()
+    b'text'
+    """
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        reason = "the disk is full" if full else (error.strerror or str(error))
+        raise OSError(error.errno, f"{path} was not written: {reason}; what was written before is intact") from None
+
+
+def _name(function: Any) -> str:
+    if hasattr(function, "__qualname__"):
+        return f"{function.__module__}.{function.__qualname__}"
+    return repr(function)
+
+
+def key_of(work: Work) -> str:
+    """A name for a pass, from what it computes.
+
+    >>> key_of(Work("add", (np.sum,), ((np.ones(1),),))) == key_of(Work("add", (np.sum,), ((np.zeros(1),),)))
+    False
+    """
+    leaves, structure = jax.tree.flatten(work.arguments)
+    digest = hashlib.sha256()
+    words = [work.combine, *map(_name, work.functions), str(structure), repr(work.excluded)]
+    for word in words:
+        digest.update(word.encode() + b"\0")
+    for leaf in map(np.asarray, leaves):
+        digest.update(f"{leaf.dtype}{leaf.shape}".encode() + np.ascontiguousarray(leaf).tobytes())
+    return digest.hexdigest()[:32]
+
+
+class Journal:
+    """Results of passes by what was asked: the last 64 in memory, and all of them in `folder` where one is given.
+
+    Parameters
+    ----------
+    folder : path, optional
+    about : mapping, optional
+        What the computation is: data and settings, JSON-able. A folder of another computation is refused.
+    resume : bool
+        Go on from what is in the folder; otherwise it must be empty or not there.
+
+    Examples
+    --------
+    >>> journal = Journal()
+    >>> work = Work("add", (np.sum,), ((np.ones(1),),))
+    >>> journal.store(work, {"a": np.ones(2)})
+    >>> journal.recall(work, lambda: None)
+    {'a': array([1., 1.])}
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str] | None = None, about: Mapping[str, Any] | None = None, resume: bool = False
+    ) -> None:
+        self.folder = None if folder is None else Path(folder)
+        self.recent: dict[str, Any] = {}
+        self.recalled = 0
+        if self.folder is not None:
+            self._open(self.folder, {"format": FORMAT, **json.loads(json.dumps(dict(about or {})))}, resume)
+
+    def _open(self, folder: Path, about: dict[str, Any], resume: bool) -> None:
+        manifest = folder / "about.json"
+        if not manifest.is_file():
+            if resume:
+                raise CheckpointError(f"there is no checkpoint in {folder} to resume")
+            if folder.exists() and any(folder.iterdir()):
+                raise CheckpointError(f"{folder} is not empty and no checkpoint: give another folder for checkpoints")
+            folder.mkdir(parents=True, exist_ok=True)
+            write_whole(manifest, json.dumps(about, indent=1).encode())
+            return
+        if not resume:
+            raise CheckpointError(f"{folder} holds the checkpoint of an earlier run: resume it, or delete the folder")
+        try:
+            kept = json.loads(manifest.read_text())
+        except ValueError:
+            raise CheckpointError(f"{manifest} is damaged: delete the folder and start again") from None
+        other = [name for name in sorted({*about, *kept}) if about.get(name) != kept.get(name)]
+        if other:
+            name = other[0]
+            raise CheckpointError(
+                f"the checkpoint in {folder} is of another computation: its {name} is {kept.get(name)!r}, "
+                f"not {about.get(name)!r}"
+            )
+
+    def recall(self, work: Work, structure: Callable[[], Any]) -> Any | None:
+        """The result of the same pass made earlier, or None."""
+        key = key_of(work)
+        if key in self.recent:
+            return self.recent[key]
+        leaves = self._read(key)
+        if leaves is None:
+            return None
+        self.recalled += 1
+        return jax.tree.unflatten(structure(), [leaves[f"{i:04d}"] for i in range(len(leaves))])
+
+    def store(self, work: Work, result: Any) -> None:
+        """Remember a result."""
+        key = key_of(work)
+        self.recent[key] = result
+        if len(self.recent) > _RECENT:
+            del self.recent[next(iter(self.recent))]
+        self._write(key, {f"{i:04d}": np.asarray(leaf, order="C") for i, leaf in enumerate(jax.tree.leaves(result))})
+
+    def once(self, name: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """Arrays that `compute` gives, from the folder if they are there: work that is not made of passes.
+
+        >>> Journal().once("start", lambda: {"a": np.zeros(1)})
+        {'a': array([0.])}
+        """
+        found = self._read(name)
+        if found is None:
+            found = {key: np.asarray(value, order="C") for key, value in compute().items()}
+            self._write(name, found)
+        return found
+
+    def delete(self) -> None:
+        """Remove the folder with all that was kept: the computation is done."""
+        if self.folder is not None and (self.folder / "about.json").is_file():
+            for path in [*self.folder.glob("*.safetensors"), *self.folder.glob(".*.part"), self.folder / "about.json"]:
+                path.unlink(missing_ok=True)
+            if not any(self.folder.iterdir()):
+                self.folder.rmdir()
+
+    def _read(self, name: str) -> dict[str, np.ndarray] | None:
+        if self.folder is None:
+            return None
+        path = self.folder / f"{name}.safetensors"
+        if not path.is_file():
+            return None
+        try:
+            return load(path.read_bytes())
+        except (SafetensorError, ValueError):
+            raise CheckpointError(f"{path} is damaged: delete it and resume again") from None
+
+    def _write(self, name: str, arrays: dict[str, np.ndarray]) -> None:
+        if self.folder is not None:
+            write_whole(self.folder / f"{name}.safetensors", save(arrays))
