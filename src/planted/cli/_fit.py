@@ -115,7 +115,7 @@ def fit(
             model: Any = partial(_conv_estimator, activation, patches)
         else:
             model = partial(_estimator, labels, width, activation, bias, method, inputs)
-        return _fit_large(data, target, features, model, place, out, plot, seed, quiet, as_json)
+        return _fit_large(data, target, features, model, place, out, plot, intervals, seed, quiet, as_json)
     if conv:
         return fit_conv(data, target, activation, patch, patches, filters, out, plot, seed, quiet, as_json)
 
@@ -156,7 +156,7 @@ def _checkpoint_folder(given: Path | None, data: Path, out: Path | None) -> Path
 
 def _fit_large(
     data: Path, target: str, features: str | None, model: Any, place: Large, out: Path | None, plot: Path | None,
-    seed: int, quiet: bool, as_json: bool,
+    level: float | None, seed: int, quiet: bool, as_json: bool,
 ) -> int:  # fmt: skip
     if plot is not None:
         raise ValueError("--plot shows rows in memory: fit with --engine memory, or plot the network on a sample")
@@ -171,7 +171,7 @@ def _fit_large(
             estimator.network_.save(out)
     if not hasattr(estimator, "certificate_"):
         return report_conv(estimator.result_, None, out, None, as_json)
-    _report(estimator, list(rows.names), out, None, as_json)
+    _report(estimator, list(rows.names), out, None, as_json, level)
     return NOT_RECOVERED if estimator.result_.status == "failed" else DONE
 
 
