@@ -13,7 +13,9 @@ from planted.certificates import standard_errors
 from planted.methods import auto, judge, refine
 from planted.methods._verdict import residual_p_value
 from planted.methods._width import choose_width
-from planted.reproduce._bench import BenchCell, bench, read_records
+from planted.reproduce._bench import bench, read_records
+from planted.reproduce._bench_cells import BenchCell
+from planted.reproduce._bench_peers import PEERS, Peer
 
 
 @pytest.fixture(scope="module")
@@ -127,3 +129,18 @@ def test_bench_resumes(tmp_path):
     again = list(bench((cell,), range(1), path, peers=("scikit-learn L-BFGS",)))
     assert again == first
     assert read_records(path) == json.loads(json.dumps(first))
+
+
+@pytest.mark.parametrize("name", ["scikit-learn L-BFGS", "TensorLy moments"])
+def test_a_peer_fits_what_it_can(name):
+    cell = BenchCell(4, 2, 400)
+    made = cell.data(3)
+    assert PEERS[name].obstacle(cell) is None
+    net = PEERS[name].fit(made.X, made.y, cell, 0)
+    assert np.mean((net.predict(made.X) - made.y) ** 2) < 0.1 * np.var(made.y)
+
+
+def test_a_peer_without_its_package_is_left_out():
+    peer = PEERS["pyscnn"]
+    assert peer.obstacle(BenchCell(4, 2, 40, "tanh")) == "it has no tanh"
+    assert Peer(peer.fit, "no_such_package").obstacle(BenchCell(4, 2, 40)) == "no_such_package is not installed"

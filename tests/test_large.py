@@ -402,7 +402,8 @@ def test_sweeps_on_a_cluster_give_the_tables_of_a_local_run(cluster, tmp_path):
     from functools import partial
 
     from planted.reproduce import find, run_studies
-    from planted.reproduce._bench import BenchCell, bench
+    from planted.reproduce._bench import bench
+    from planted.reproduce._bench_cells import BenchCell
     from planted.rows._dask import spread
 
     entries = find("ge2017/appendix-d")

@@ -25,7 +25,9 @@ def bench(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
-    """Recover random teachers, beside scikit-learn and Adam restarts that get the same time.
+    """Recover random teachers, beside scikit-learn, Adam restarts, TensorLy and pyscnn that get the same time.
+
+    TensorLy and pyscnn take part where they are installed.
 
     Example: planted bench --quick --out bench.jsonl
     """
@@ -33,8 +35,10 @@ def bench(
         if path is not None and not path.parent.is_dir():
             raise ValueError(f"no folder {path.parent} to write {path.name} to")
 
-    from planted.reproduce._bench import FULL, PEERS, QUICK, BenchCell, draw, summary
     from planted.reproduce._bench import bench as run
+    from planted.reproduce._bench import draw, summary
+    from planted.reproduce._bench_cells import FULL, QUICK, BenchCell
+    from planted.reproduce._bench_peers import PEERS
 
     cells = QUICK if quick else FULL
     count = min(teachers, 2) if quick else teachers
@@ -44,7 +48,7 @@ def bench(
         for entry in run(cells, range(seed, seed + count), out, peers, spread):
             records.append(entry)
             if report is not None:
-                total = len(cells) * count * (1 + len(peers))
+                total = count * sum(1 + sum(PEERS[name].obstacle(cell) is None for name in peers) for cell in cells)
                 report(len(records), total, f"{BenchCell(**entry['cell'])}, {entry['contender']}")
     rows = summary(records)
     if plot is not None:

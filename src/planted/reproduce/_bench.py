@@ -4,116 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPRegressor
 
-from planted import activations
-from planted.datasets import make_planted
 from planted.matching import match
-from planted.methods import METHODS, refine
-from planted.networks import Network
-from planted.seeding import key_from
+from planted.methods import refine
+from planted.reproduce._bench_cells import BenchCell
+from planted.reproduce._bench_peers import PEERS, Fit, own
 
 SUCCESS = 1e-6
-_SKLEARN = {"relu": "relu", "tanh": "tanh", "sigmoid": "logistic"}
-
-
-@dataclass(frozen=True)
-class BenchCell:
-    """One kind of problem: n = ratio·k·d rows from a random teacher."""
-
-    d: int
-    k: int
-    ratio: float
-    activation: str = "relu"
-    weights: str = "gaussian"
-    output: str = "mixed"
-    bias: bool = False
-    noise: float = 0.0
-    inputs: str = "gaussian"
-
-    def __str__(self) -> str:
-        extras = [name for name, usual in (("weights", "gaussian"), ("output", "mixed"), ("inputs", "gaussian"))
-                  if getattr(self, name) != usual]  # fmt: skip
-        words = [f"{name} {getattr(self, name)}" for name in extras]
-        words += ["bias"] * self.bias + [f"noise {self.noise:g}"] * (self.noise > 0)
-        return " ".join([f"{self.activation} d={self.d} k={self.k} n={self.ratio:g}kd", *words])
-
-    def data(self, seed: int) -> Any:
-        """Rows and teacher for a seed."""
-        return make_planted(
-            int(self.ratio * self.k * self.d),
-            self.d,
-            self.k,
-            activation=self.activation,
-            weights=self.weights,
-            output=self.output,
-            bias=self.bias,
-            noise=self.noise,
-            inputs=self.inputs,
-            random_state=seed,
-        )
-
-
-QUICK = (BenchCell(10, 5, 10), BenchCell(20, 10, 10), BenchCell(10, 5, 20, "tanh"))
-FULL = (
-    *(BenchCell(d, k, ratio) for d, k in ((10, 5), (20, 10), (20, 20), (50, 20), (50, 50)) for ratio in (10,)),
-    *(BenchCell(d, k, 3) for d, k in ((20, 10), (20, 20))),
-    *(
-        BenchCell(20, 10, 20, name)
-        for name in ("leaky_relu", "abs", "softplus", "sigmoid", "tanh", "erf", "squared_relu")
-    ),
-    *(BenchCell(20, 10, 20, name, bias=True) for name in ("relu", "tanh")),
-    BenchCell(20, 10, 20, weights="correlated", output="positive"),
-    BenchCell(20, 10, 20, inputs="mixture"),
-    BenchCell(20, 10, 20, inputs="laplace"),
-    BenchCell(20, 10, 50, noise=0.1),
-)
-
-Fit = Callable[[np.ndarray, np.ndarray, BenchCell, int], Network]
-
-
-def _own(method: str) -> Fit:
-    def fit(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int) -> Network:
-        act = activations.get(cell.activation)
-        return METHODS[method](X, y, cell.k, act, fit_bias=cell.bias, key=key_from(seed)).network
-
-    return fit
-
-
-def _sklearn(solver: str) -> Fit:
-    def fit(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int) -> Network:
-        model = MLPRegressor(
-            hidden_layer_sizes=(cell.k,),
-            activation=_SKLEARN[cell.activation],
-            solver=solver,
-            alpha=0.0,
-            max_iter=2000,
-            tol=1e-12,
-            random_state=seed,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, y)
-        first, second = model.coefs_
-        bias, intercept = model.intercepts_
-        return Network(first.T, second[:, 0], cell.activation, bias, float(intercept[0]))
-
-    return fit
-
-
-PEERS: dict[str, Fit] = {
-    "scikit-learn L-BFGS": _sklearn("lbfgs"),
-    "scikit-learn Adam": _sklearn("adam"),
-    "optax Adam multi-start": _own("squared"),
-}
 
 
 def bench(
@@ -161,12 +64,12 @@ def contest(
     data: Any = None
     allowed = 0.0
     for name in ("planted", *peers):
-        if name.startswith("scikit") and cell.activation not in _SKLEARN:
+        if name != "planted" and PEERS[name].obstacle(cell) is not None:
             continue
         entry = have.get(name)
         if entry is None:
             data = cell.data(seed) if data is None else data
-            fit = _own("auto") if name == "planted" else PEERS[name]
+            fit = own("auto") if name == "planted" else PEERS[name].fit
             label: dict[str, Any] = {"cell": asdict(cell), "seed": seed, "contender": name}
             entry = label | _contend(fit, data, cell, seed, 0.0 if name == "planted" else allowed)
         if name == "planted":
