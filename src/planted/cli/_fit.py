@@ -128,7 +128,8 @@ def fit(
     if plot is not None:
         from planted.plots import save_fit
 
-        save_fit(plot, estimator.result_, estimator.network_.predict(X), y)
+        widths = getattr(estimator, "width_losses_", None)
+        save_fit(plot, estimator.result_, estimator.network_.predict(X), y, None if labels else widths)
     _report(estimator, names, out, plot, as_json, intervals)
     return NOT_RECOVERED if estimator.result_.status == "failed" else DONE
 

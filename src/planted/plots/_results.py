@@ -58,20 +58,45 @@ def plot_overlap(estimate: np.ndarray, teacher: Network, axis: Any) -> None:
     axis.set(xlabel="teacher neuron", ylabel="recovered neuron")
 
 
-def save_fit(path: str | PathLike[str], result: Any, prediction: np.ndarray, y: np.ndarray) -> None:
-    """Write a picture of a fit: losses on the left, prediction against observation on the right.
+def plot_widths(losses: dict[int, float], chosen: int, axis: Any) -> None:
+    """Held-out relative loss by number of neurons, the number chosen marked: `width_losses_` and `n_hidden_`.
+
+    >>> from matplotlib.figure import Figure
+    >>> axis = Figure().subplots()
+    >>> plot_widths({1: 0.5, 2: 1e-12, 4: 1e-11}, 2, axis)
+    >>> axis.get_xlabel()
+    'neurons'
+    """
+    widths = sorted(losses)
+    axis.semilogy(widths, [max(losses[width], 1e-16) for width in widths], "o-", color="tab:blue", markersize=4)
+    axis.semilogy([chosen], [max(losses[chosen], 1e-16)], "o", color="tab:red", label=f"chosen: {chosen}")
+    axis.set(xlabel="neurons", ylabel="held-out relative loss")
+    axis.legend()
+
+
+def save_fit(
+    path: str | PathLike[str],
+    result: Any,
+    prediction: np.ndarray,
+    y: np.ndarray,
+    widths: dict[int, float] | None = None,
+) -> None:
+    """Write a picture of a fit: losses, prediction against observation and, where it was searched for, the width.
 
     >>> import tempfile, os
     >>> from planted import PlantedRegressor, datasets
     >>> data = datasets.make_planted(200, 2, 1, random_state=0)
     >>> est = PlantedRegressor(1, method="squared", random_state=0).fit(data.X, data.y)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_fit(os.path.join(folder, "fit.png"), est.result_, est.predict(data.X), data.y)
+    ...     save_fit(os.path.join(folder, "fit.png"), est.result_, est.predict(data.X), data.y, {1: 1e-9, 2: 1e-9})
     """
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    plot_losses(result, left)
-    plot_prediction(prediction, y, right)
+    panels = 2 + (widths is not None)
+    figure = Figure(figsize=(5 * panels, 4), layout="constrained")
+    axes = figure.subplots(1, panels)
+    plot_losses(result, axes[0])
+    plot_prediction(prediction, y, axes[1])
+    if widths is not None:
+        plot_widths(widths, result.network.n_hidden, axes[2])
     figure.suptitle(f"{result.status}: relative loss {result.relative_loss:.2g}")
     figure.savefig(path, dpi=150)
 
