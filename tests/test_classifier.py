@@ -5,8 +5,11 @@ import json
 import jax
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from scipy.integrate import quad
 from scipy.special import expit
+from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -17,6 +20,7 @@ from typer.testing import CliRunner
 from planted import Network, PlantedClassifier, activations, datasets, match, objectives
 from planted.certificates import (
     cramer_rao,
+    label_basin,
     linear_rate,
     local_geometry,
     measured_hessian,
@@ -26,7 +30,7 @@ from planted.certificates import (
 from planted.certificates._assumptions import rho
 from planted.cli._main import app
 from planted.methods import classification
-from planted.quadrature import gaussian_expectation
+from planted.names import ACTIVATIONS
 from planted.rows import ArrayRows
 
 SIGMOID = activations.get("sigmoid")
@@ -175,14 +179,25 @@ def test_undetermined_weights():
 # Local geometry.
 
 
-@pytest.mark.parametrize("name", ["sigmoid", "tanh", "relu", "softplus", "squared_relu"])
-def test_rho_from_the_slope_moments(name):
-    sigma = 1.3
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_slope_moments_and_rho_of_every_activation_by_adaptive_quadrature(name):
+    sigma, act = 1.3, activations.get(name)
+
+    def expectation(function):
+        parts = [
+            quad(lambda z: float(function(z)) * norm.pdf(z), *ends, epsabs=1e-12)[0] for ends in ((-12, 0), (0, 12))
+        ]
+        return sum(parts)
+
+    def slope(z):
+        return act.derivative(np.array([sigma * z]))[0]
+
     (a0, a1, a2), (b0, b2) = slope_moments(name, sigma)
-    assert rho(activations.get(name), sigma) == pytest.approx(min(b0 - a0**2 - a1**2, b2 - a1**2 - a2**2), abs=1e-12)
-    act = activations.get(name)
-    direct = gaussian_expectation(lambda z: act.derivative(sigma * z) ** 2 * z**2, kinks=act.kinks)
-    assert b2 == pytest.approx(float(direct), abs=1e-12)
+    for q, alpha in enumerate((a0, a1, a2)):
+        assert alpha == pytest.approx(expectation(lambda z, q=q: slope(z) * z**q), abs=1e-8)
+    for q, beta in ((0, b0), (2, b2)):
+        assert beta == pytest.approx(expectation(lambda z, q=q: slope(z) ** 2 * z**q), abs=1e-8)
+    assert rho(act, sigma) == pytest.approx(min(b0 - a0**2 - a1**2, b2 - a1**2 - a2**2), abs=1e-12)
 
 
 def test_rho_of_sigmoid_is_positive_but_tends_to_zero():
@@ -223,6 +238,19 @@ def test_linear_rate_is_one_minus_eta_h_min_and_the_proof_has_half_of_it():
     assert rate.predicted == pytest.approx(1 - values[0] / values[-1])
     assert rate.measured < 1 - rate.step_size * values[0] / 2
     assert rate.step_size > values[0] / values[-1] ** 2
+
+
+def test_basin_of_a_fit_from_python(labelled, fitted):
+    few = slice(0, 10_000)
+    found = label_basin(labelled.X[few], labelled.y[few], fitted.network_.weights, points=3)
+    numbers = found.numbers()
+    assert np.abs(objectives.label_loss(labelled.X[few], labelled.y[few], 2).gradient(found.minimiser)).max() < 1e-8
+    assert (
+        numbers["hessian_lower"] <= numbers["hessian_lowest"] < numbers["hessian_highest"] <= numbers["hessian_upper"]
+    )
+    assert numbers["rate_measured"] == pytest.approx(numbers["rate_predicted"], abs=3e-3)
+    assert numbers["rows_needed"] == found.geometry.rows_needed()
+    assert "Theorem 1 with constants one" in str(found)
 
 
 # Recovery.
@@ -280,6 +308,7 @@ def test_pipeline_frames_and_named_classes(labelled):
     assert set(pipe.predict(frame)) == {"yes", "no"}
     assert list(pipe[-1].classes_) == ["no", "yes"]
     assert pipe.score(frame, names) > 0.7
+    np.testing.assert_array_equal(pipe.predict(pl.from_pandas(frame)), pipe.predict(frame))
 
 
 def test_warning_names_the_rows_that_would_do():
@@ -288,8 +317,8 @@ def test_warning_names_the_rows_that_would_do():
     )
     with pytest.warns(ConvergenceWarning) as caught:
         est = PlantedClassifier(2, random_state=0).fit(data.X, data.y)
-    text = str(caught[-1].message)
-    assert est.result_.status == "failed" or f"{est.result_.details['rows_needed']:,.0f} rows" in text
+    assert est.result_.status == "fitted"
+    assert f"about {est.result_.details['rows_needed']:,.0f} rows would bring it to 0.1" in str(caught[-1].message)
 
 
 def test_bad_requests(labelled):
@@ -313,3 +342,19 @@ def test_command_line(tmp_path, labelled):
     assert report["details"]["rows_needed"] > 0
     wrong = CliRunner().invoke(app, [*arguments, "--method", "hermite"], standalone_mode=False)
     assert isinstance(wrong.exception, ValueError)
+
+
+def test_certify_on_the_command_line(tmp_path, labelled, fitted):
+    data, model = tmp_path / "labels.npz", tmp_path / "model"
+    np.savez(data, X=labelled.X, y=labelled.y)
+    fitted.network_.save(model)
+    arguments = ["certify", str(model), str(data), "--task", "classification"]
+    ran = CliRunner().invoke(app, [*arguments, "--json"], standalone_mode=False)
+    report = json.loads(ran.stdout)
+    assert ran.return_value == 0
+    assert report["kind"] == "local minimum"
+    assert report["expected_error"] == pytest.approx(fitted.result_.details["expected_error"], rel=1e-6)
+    assert report["local_geometry"]["hessian_lowest"] > 0
+    Network(fitted.network_.weights, np.ones(2), "sigmoid").save(model)
+    wrong = CliRunner().invoke(app, arguments, standalone_mode=False)
+    assert "all outputs 1/k" in str(wrong.exception)

@@ -119,7 +119,9 @@ def label_basin(
     """
     W = as_matrix("weights", weights)
     loss = label_loss(X, y, len(W), activation)
-    end = np.asarray(lbfgs(loss, W, steps=500, tolerance=1e-11).params)
+    end = np.asarray(lbfgs(loss, W, steps=500, tolerance=1e-9).params)
+    # One Newton step, for as many digits as the rate of descent needs.
+    end = end - np.linalg.lstsq(loss.hessian(end), loss.gradient(end).ravel(), rcond=None)[0].reshape(end.shape)
     geometry = local_geometry(end, activation)
     found = measured_hessian(loss, end, geometry.radius(), points, random_state)
     shift = np.random.default_rng(0).standard_normal(W.shape)
