@@ -126,10 +126,10 @@ def _claims(config: Config, rows: Rows) -> list[Claim]:
         return sum(row["kind"] == "global minimum" for row in some) / max(len(some), 1)
 
     return [
-        claim("squared loss has spurious minima, certified", "from k = 6 on",
-              f"{len(traps)} of {len(squared)} starts, from k = {first} on, {len(distinct_values(traps))} values",
+        claim("squared loss has spurious minima, certified", "exist from k = 6 on",
+              f"{len(traps)} of {len(squared)} starts, met from k = {first} on, {len(distinct_values(traps))} values",
               bool(traps) and min(row["value"] for row in traps) > 0 < least,
-              f"smallest Hessian eigenvalue at least {least:.1e} of the spectral norm"),
+              f"smallest Hessian eigenvalue at least {least:.1e} of the spectral norm; rare at the smallest widths"),
         claim("G and F have none", "every start is global",
               f"{len(_of(designed, STUDENTS, 'global minimum'))} of {len(designed)}", share(designed) == 1.0),
         claim("students with 2k neurons are trapped less than those with k", "fewer",
