@@ -48,7 +48,7 @@ EVERY: dict[str, tuple] = {
 }
 # Known to be least: zero loss, Theorems 2.3 and A.4 of Ge et al. (2017), convexity.
 GLOBAL = (
-    "PopulationConv", "PopulationFullRankLandscape", "PopulationHermite24", "PopulationLandscape", "PopulationPairs",
+    "PopulationConv", "PopulationFullRankLandscape", "PopulationLandscape", "PopulationPairs",
     "PopulationSquared", "QuadraticForm",
 )  # fmt: skip
 
