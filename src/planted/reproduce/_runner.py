@@ -70,9 +70,9 @@ def run_studies(
     """Studies in the order given, each as soon as all its cells are there.
 
     Cells of all entries go through the same `jobs` processes. With `out`, cells found there are not computed again
-    unless `fresh`; a run that was stopped in any way goes on where it was, and with the same `jobs` on the same machine
-    its tables are the same to the byte. Other `jobs` mean other numbers of threads, which add up in another order: float32
-    descents then differ by rounding. With one job everything runs in this process.
+    unless `fresh`: a run that was stopped in any way goes on where it was, and with the same `jobs` on the same machine
+    its tables are the same to the byte. With other `jobs` a cell has another number of threads, which add up in another
+    order, and float32 descents differ by rounding. With one job everything runs in this process.
 
     >>> from planted.reproduce import find
     >>> study = next(run_studies(find("ge2017/appendix-d"), quick=True))
