@@ -38,6 +38,7 @@ from planted.objectives import (
     appendix_d,
 )
 from planted.precision import float64, to_jax
+from planted.rows import ArrayRows
 from planted.solvers import lbfgs, leave_saddles, newton_polish
 
 Point = tuple[Objective, Any, str]
@@ -332,6 +333,9 @@ def test_float32_and_bad_tolerances_are_refused() -> None:
         certify(loss, np.eye(2, dtype=np.float32))
     with pytest.raises(ValueError, match="float32"):
         certify(loss, jnp.eye(2, dtype=jnp.float32))
+    single = Squared.on(ArrayRows(jnp.ones((3, 2), jnp.float32), jnp.ones(3, jnp.float32)), activations.get("relu"))
+    with pytest.raises(ValueError, match="objective holds float32"):
+        certify(single, np.eye(2))
     with pytest.raises(ValueError, match="tolerance"):
         certify(loss, np.eye(2), tolerance=0.0)
 
@@ -341,6 +345,7 @@ def test_top_level_name_and_report() -> None:
     assert str(found).startswith("global minimum")
     assert found.as_dict()["kind"] == "global minimum"
     assert found.is_minimum
+    assert planted.certify(PopulationSquared(Network(np.eye(2), np.ones(2))), [[0.0, 1.0], [1.0, 0.0]]).is_minimum
 
 
 @pytest.mark.parametrize("seed", range(3))

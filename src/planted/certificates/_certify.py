@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from planted.certificates._assumptions import Assumption, assumptions_of
@@ -16,6 +18,7 @@ from planted.certificates._symmetries import Symmetry, flat_symmetries, span
 from planted.objectives import Objective, Params, PopulationConv, QuadraticForm, Squared
 from planted.objectives._curvature import DENSE_SIZE, Curvature, Hessian, hessian_of, smallest_eigenpair
 from planted.objectives._flat import Flat, flatten, units_of
+from planted.precision import float64, to_numpy
 
 KINDS = ("global minimum", "local minimum", "saddle", "not critical", "undecided")
 _STEPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5)
@@ -133,15 +136,23 @@ class _Point:
         return self.scaled.params(vector / float(np.linalg.norm(self.scaled.units * vector)))
 
 
-def _refuse_low_precision(params: Params) -> None:
+def _refuse_low_precision(objective: Objective, params: Params) -> None:
     for name, leaf in (params if isinstance(params, dict) else {"weights": params}).items():
         kind = getattr(leaf, "dtype", np.dtype(np.float64))
         if np.dtype(kind).itemsize < 8 or not np.issubdtype(np.dtype(kind), np.number):
             raise ValueError(f"{name} is {kind}; a certificate needs float64, so pass float64")
+    for leaf in jax.tree.leaves(objective):
+        kind = getattr(leaf, "dtype", np.dtype(np.float64))
+        if jnp.issubdtype(kind, np.floating) and np.dtype(kind).itemsize < 8:
+            raise ValueError(
+                f"the objective holds {kind} arrays; a certificate needs float64, so build it from float64"
+            )
 
 
+@float64
 def _measure(objective: Objective, params: Params) -> _Point:
-    scaled = Flat(objective, params, units_of(params))
+    checked = to_numpy(objective.check(params))
+    scaled = Flat(objective, checked, units_of(checked))
     value, gradient = scaled.value_and_gradient(scaled.start)
     return _Point(scaled, value, gradient, float(np.linalg.norm(scaled.start)) or 1.0)
 
@@ -211,7 +222,7 @@ def certify(
     """
     if not 0 < tolerance < 0.1:
         raise ValueError(f"tolerance must be a number between 0 and 0.1, not {tolerance!r}")
-    _refuse_low_precision(params)
+    _refuse_low_precision(objective, params)
     point = _measure(objective, params)
     kinks = find_kinks(objective, params)
     rows = tuple(assumptions_of(objective, params))

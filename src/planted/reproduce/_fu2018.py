@@ -71,12 +71,11 @@ def _draw_2(config: Config, rows: Rows, figure: Any) -> None:
     left, right = figure.subplots(1, 2)
     left.plot(*_rho(rows, "sigmoid"))
     left.set(xlabel="σ", ylabel="ρ(σ)", title="sigmoid")
-    for name in config["activations"]:
-        sigmas, values = _rho(rows, name)
-        if values.max() > 1e-12:
-            right.loglog(sigmas, np.maximum(values, 1e-16), label=name)
-    right.set(xlabel="σ", ylim=(1e-10, None), title="all with ρ > 0")
-    right.legend(frameon=False, fontsize=6)
+    curves = {name: _rho(rows, name) for name in config["activations"]}
+    for count, (name, (sigmas, values)) in enumerate(item for item in curves.items() if item[1][1].max() > 1e-12):
+        right.loglog(sigmas, np.maximum(values, 1e-16), "-" if count < 6 else "--", color=f"C{count % 6}", label=name)
+    right.set(xlabel="σ", ylim=(1e-10, None), title="every activation with ρ > 0")
+    right.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 # Figures 3 and 4.
@@ -216,7 +215,7 @@ def _claims_4(config: Config, rows: Rows) -> list[Claim]:
         claim(
             "the error falls like n^(−1/2) up to logarithms",
             "−1/2 (eq. 8)",
-            ", ".join(f"d = {d}: {large:.3f} ({every:.3f} over all n)" for d, (every, large) in slopes.items()),
+            ", ".join(f"d = {d}: −{-large:.3f} (−{-every:.3f} over all n)" for d, (every, large) in slopes.items()),
             all(abs(large + 0.5) < 0.1 for _, large in slopes.values()),
             "over the larger half of the n; at smaller ones the loss is not yet quadratic around its minimum",
         ),
@@ -243,11 +242,11 @@ def _draw_4(config: Config, rows: Rows, figure: Any) -> None:
         n, low = np.array([row["n"] for row in curve]), slope(_larger_half(curve))
         spread = [2 * row["standard_error"] for row in curve]
         line = axis.errorbar(
-            n, [row["error"] for row in curve], spread, marker="o", markersize=3, label=f"d = {d}, slope {low:.2f}"
+            n, [row["error"] for row in curve], spread, marker="o", markersize=3, label=f"d = {d}, slope −{-low:.2f}"
         )
         axis.plot(n, [row["asymptotic_error"] for row in curve], "--", color=line[0].get_color(), linewidth=1)
     axis.plot([], [], "k--", linewidth=1, label="sandwich, slope −1/2")
-    axis.set(xscale="log", yscale="log", xlabel="rows n", ylabel="mean ‖Ŵ − W*‖_F")
+    axis.set(xscale="log", yscale="log", xlabel="rows n", ylabel="mean Frobenius norm of Ŵ − W*")
     axis.legend(frameon=False)
 
 

@@ -71,9 +71,11 @@ def run_studies(
     """Studies in the order given, each as soon as all its cells are there.
 
     Cells of all entries go through the same `jobs` processes. With `out`, cells found there are not computed again
-    unless `fresh`; a run that was stopped in any way goes on where it was. With one job everything runs in this
-    process. `spread(function, arguments)` computes cells elsewhere: it yields (place, function(*arguments[place])) as
-    they are done, such as :func:`planted.rows._dask.spread` on a cluster.
+    unless `fresh`: a run that was stopped in any way goes on where it was, and with the same `jobs` on the same machine
+    its tables are the same to the byte. With other `jobs` a cell has another number of threads, which add up in another
+    order, and float32 descents differ by rounding. With one job everything runs in this process.
+    `spread(function, arguments)` computes cells elsewhere: it yields (place, function(*arguments[place])) as they are
+    done, such as :func:`planted.rows._dask.spread` on a cluster.
 
     >>> from planted.reproduce import find
     >>> study = next(run_studies(find("ge2017/appendix-d"), quick=True))

@@ -1,6 +1,6 @@
 r"""Does descent on the population squared loss find an orthonormal ReLU teacher? (`planted reproduce spurious`)
 
-For k = d neurons the loss ½ E (Σ relu(w_i·x) − Σ relu(x_i))² has minima that are not the teacher from k = 6 on (Safran
+For k = d neurons the loss ½ E (Σ relu(w_i·x) − Σ relu(x_i))² has minima that are not the teacher for 6 ≤ k ≤ 20 (Safran
 and Shamir 2018). Random starts w_i ~ N(0, I/d) are descended by L-BFGS, polished by Newton's method until the gradient
 norm is below 1e-9, and told apart by certificate; ends that are saddles are left and descended again. The same starts
 run on the losses G and F of Ge et al. (2017), and, with neurons added, on the same squared loss: students with k + 1,
@@ -126,10 +126,10 @@ def _claims(config: Config, rows: Rows) -> list[Claim]:
         return sum(row["kind"] == "global minimum" for row in some) / max(len(some), 1)
 
     return [
-        claim("squared loss has spurious minima, certified", "from k = 6 on",
-              f"{len(traps)} of {len(squared)} starts, from k = {first} on, {len(distinct_values(traps))} values",
+        claim("squared loss has spurious minima, certified", "for 6 ≤ k ≤ 20",
+              f"{len(traps)} of {len(squared)} starts, met from k = {first} on, {len(distinct_values(traps))} values",
               bool(traps) and min(row["value"] for row in traps) > 0 < least,
-              f"smallest Hessian eigenvalue at least {least:.1e} of the spectral norm"),
+              f"smallest Hessian eigenvalue at least {least:.1e} of the spectral norm; rare at the smallest widths"),
         claim("G and F have none", "every start is global",
               f"{len(_of(designed, STUDENTS, 'global minimum'))} of {len(designed)}", share(designed) == 1.0),
         claim("students with 2k neurons are trapped less than those with k", "fewer",
@@ -173,8 +173,8 @@ ENTRIES = (
             "starts": {
                 "6": [400, 100, 100, 100, 100, 100], "8": [300, 100, 100, 100, 100, 100],
                 "10": [300, 100, 100, 100, 100, 100], "15": [200, 100, 100, 100, 100, 100],
-                "20": [200, 100, 100, 100, 100, 100], "30": [100, 50, 50, 50, 50, 50],
-                "50": [100, 50, 50, 30, 30, 15], "100": [50, 20, 20, 10, 10, 4],
+                "20": [200, 50, 50, 50, 50, 50], "30": [100, 30, 30, 30, 30, 30],
+                "50": [100, 20, 20, 20, 20, 10], "100": [50, 10, 10, 5, 5, 2],
             },
             "steps": 5000, "chunk": 40_000,
         },
