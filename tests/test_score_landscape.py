@@ -147,13 +147,12 @@ def test_row_weights_are_like_repeated_rows():
     data = datasets.make_planted(400, 2, 2, inputs=density, random_state=0)
     counts = np.random.default_rng(0).integers(0, 4, 400)
     A = unit_rows(1, 2, 2)
-    for form in ("orthogonal", "full-rank"):
-        weighted = ScoreLandscape(data.X, data.y, density, 0.1, 1.0, form=form, sample_weight=counts)
-        X, y = np.repeat(data.X, counts, axis=0), np.repeat(data.y, counts)
-        repeated = ScoreLandscape(X, y, density, 0.1, 1.0, form=form)
-        # Columns are standardised by all rows before the quadratic is fitted, which changes rounding only.
-        np.testing.assert_allclose(weighted.value(A), repeated.value(A), rtol=1e-8)
-        np.testing.assert_allclose(weighted.kappa, repeated.kappa, rtol=1e-8)
+    X, y = np.repeat(data.X, counts, axis=0), np.repeat(data.y, counts)
+    weighted = ScoreLandscape(data.X, data.y, density, 0.1, 1.0, form="full-rank", sample_weight=counts)
+    repeated = ScoreLandscape(X, y, density, 0.1, 1.0, form="full-rank")
+    # Columns are standardised by all rows before the quadratic is fitted, which changes rounding only.
+    np.testing.assert_allclose(weighted.value(A), repeated.value(A), rtol=1e-8)
+    np.testing.assert_allclose(weighted.kappa, repeated.kappa, rtol=1e-8)
 
 
 def test_polynomial_residual_lowers_its_degree_when_rows_are_few():
@@ -186,8 +185,8 @@ def visible(seed):
     return kappa.min() > 0.2 * kappa.max()
 
 
-# Standard logistic inputs with seed 0, and the paper's mixture with the first seed whose teacher a fourth-order loss can
-# see; benchmarks/bench_scores.py has ten seeds of each, and those that it cannot.
+# Standard logistic inputs with seed 0, and the paper's mixture with the first seed whose teacher a fourth-order loss
+# can see; benchmarks/bench_scores.py has ten seeds of each, and those that it cannot.
 CASES = [(Logistic(5), 0), (GaussianMixture.symmetric(5), next(seed for seed in range(10) if visible(seed)))]
 
 
