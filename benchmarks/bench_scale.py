@@ -2,7 +2,7 @@
 
     python benchmarks/bench_scale.py generate /tmp/big.npy --rows 20000000 --columns 50
     python benchmarks/bench_scale.py fit /tmp/big.npy              # peak memory, then throughput against memory
-    python benchmarks/bench_scale.py workers --rows 5000000        # one worker and two, then workers killed
+    python benchmarks/bench_scale.py workers --rows 5000000        # one worker and two, workers killed, cost of passes
     python benchmarks/bench_scale.py throughput /tmp/big.npy
     python benchmarks/bench_scale.py faults
     python benchmarks/bench_scale.py model
@@ -267,6 +267,7 @@ def main() -> None:
         case "workers":
             workers(a.rows, a.columns, a.hidden)
             faults(400_000, a.kills)
+            model(a.repeats)
         case "faults":
             faults(a.rows, a.kills)
         case "model":
