@@ -267,7 +267,7 @@ class ChunkedRows(Rows):
         return self.steps[-1][2] if self.steps else self.row_shape
 
     @cached_property
-    def total_weight(self) -> float:  # type: ignore[override]
+    def total_weight(self) -> float:
         """Sum of the rows' weights."""
         if not self.weighted and self.excluded is None:
             return float(self.n_rows)
