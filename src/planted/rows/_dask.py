@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.rows._chunks import Arrays, Chunk, ChunkedRows, Engine, RowsLostError, Work, combined, fold_arrays
+from planted.rows._chunks import Arrays, Chunk, ChunkedRows, Engine, RowsLostError, Scratch, Work, combined, fold_arrays
 from planted.rows._files import file_rows
 
 try:
@@ -45,7 +45,7 @@ class RemoteChunk:
     start: int
     rows: int
 
-    def load(self) -> Arrays:
+    def load(self, scratch: Scratch | None = None) -> Arrays:
         """The rows themselves, brought here."""
         return _as_arrays(self.x.result(), self.y.result())
 
