@@ -14,10 +14,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from planted import PlantedClassifier, PlantedConvRegressor, PlantedRegressor, certify, match
+from planted import PlantedClassifier, PlantedConvRegressor, PlantedRegressor, activations, certify, match
 from planted.certificates import standard_errors, standard_errors_over
 from planted.cli import main
 from planted.datasets import make_planted, make_planted_conv
+from planted.methods._large import recover_over
 from planted.objectives import Squared
 from planted.rows import CheckpointError, Journal, LocalEngine, block_rows, file_rows, survey
 from planted.rows._chunks import Engine
@@ -183,13 +184,9 @@ def two_workers(X, y, folder, engine):
 PLACES = [blocks, file, two_workers]
 
 
-@pytest.mark.parametrize(
-    ("method", "place"),
-    [("auto", blocks), ("auto", file), ("auto", two_workers), ("tensor", blocks), ("tensor", two_workers)],
-)
-def test_regression_is_that_of_memory(method, place, data, memory, tmp_path, cluster):
-    rows = place(data.X, data.y, tmp_path, cluster)
-    found = PlantedRegressor(2, "tanh", method, random_state=0).fit(rows, sample_rows=3000)
+@pytest.mark.parametrize("place", PLACES)
+def test_regression_is_that_of_memory(place, data, memory, tmp_path, cluster):
+    found = fitted(place(data.X, data.y, tmp_path, cluster))
     assert match(found.network_, memory.network_).weight_error < SAME
     assert found.result_.loss == pytest.approx(memory.result_.loss, rel=SAME)
     assert found.certificate_.kind == memory.certificate_.kind == "local minimum"
@@ -198,34 +195,47 @@ def test_regression_is_that_of_memory(method, place, data, memory, tmp_path, clu
     assert np.allclose(np.sort(ours.weights, axis=None), np.sort(theirs.weights, axis=None), rtol=1e-7)
 
 
-@pytest.mark.parametrize("place", [blocks, two_workers])
-def test_the_landscape_finds_the_teacher_over_all_rows(place, tmp_path, cluster):
-    data = make_planted(8000, 3, 2, output="positive", random_state=0)
-    rows = place(data.X, data.y, tmp_path, cluster)
-    found = PlantedRegressor(2, "relu", "landscape", random_state=0).fit(rows, sample_rows=3000)
-    assert found.result_.status == "recovered"
-    assert match(found.network_, data.teacher).weight_error < SAME
-    assert found.passes_.passes > 10
+def recovered(rows, method, activation, sample):
+    return recover_over(
+        rows, survey(rows, sample), method, 2, activations.get(activation), key=jax.random.key(0)
+    )  # fmt: skip
+
+
+def test_moments_over_all_rows_lead_to_the_same_network(data, memory, tmp_path, cluster):
+    for place in PLACES:
+        found = recovered(place(data.X, data.y, tmp_path, cluster), "tensor", "tanh", 2000)
+        assert match(found.network, memory.network_).weight_error < SAME
+
+
+def test_the_landscape_over_all_rows_leads_to_the_teacher(tmp_path, cluster):
+    data = make_planted(4000, 3, 2, output="positive", random_state=0)
+    for place in PLACES:
+        rows = place(data.X, data.y, tmp_path, cluster)
+        found = recovered(rows, "landscape", "relu", 1500)
+        assert (found.status, found.method) == ("recovered", "landscape")
+        assert match(found.network, data.teacher).weight_error < SAME
+        assert rows.engine.counts.passes > 10
 
 
 def test_a_shared_filter_is_that_of_memory(tmp_path, cluster):
-    data = make_planted_conv(4000, 3, 3, noise=0.1, random_state=0)
+    data = make_planted_conv(3000, 2, 3, noise=0.1, random_state=0)
     first = PlantedConvRegressor(random_state=0).fit(data.X, data.y)
-    for place in PLACES:
+    for place in (file, two_workers):
         rows = place(data.X, data.y, tmp_path, cluster)
-        other = PlantedConvRegressor(n_patches=3, random_state=0).fit(rows, sample_rows=2000)
+        other = PlantedConvRegressor(n_patches=2, random_state=0).fit(rows, sample_rows=2000)
         assert match(other.network_, first.network_).weight_error < SAME
         assert other.result_.noise == pytest.approx(first.result_.noise, rel=SAME)
 
 
 def test_labels_are_those_of_memory(tmp_path, cluster):
     data = make_planted(
-        8000, 3, 2, activation="sigmoid", weights=[[4, 0, 0], [0, 4, 0]], task="classification", random_state=0
-    )
+        6000, 2, 1, activation="sigmoid", weights=[[4, 0]], task="classification", random_state=0
+    )  # fmt: skip
     y = np.where(data.y > 0, 3.0, -1.0)
-    first = PlantedClassifier(2, random_state=0).fit(data.X, y)
-    for place in (blocks, two_workers):
-        other = PlantedClassifier(2, random_state=0).fit(place(data.X, y, tmp_path, cluster), sample_rows=4000)
+    first = PlantedClassifier(1, random_state=0, restarts=0).fit(data.X, y)
+    for place in (file, two_workers):
+        rows = place(data.X, y, tmp_path, cluster)
+        other = PlantedClassifier(1, random_state=0, restarts=0).fit(rows, sample_rows=3000)
         assert match(other.network_, first.network_).weight_error < SAME
         assert np.array_equal(other.classes_, [-1.0, 3.0])
         assert other.uncertainty_.expected_error == pytest.approx(first.uncertainty_.expected_error, rel=1e-8)
@@ -402,23 +412,32 @@ def test_sweeps_on_a_cluster_give_the_tables_of_a_local_run(cluster, tmp_path):
     from functools import partial
 
     from planted.reproduce import find, run_studies
+<<<<<<< HEAD
     from planted.reproduce._bench import bench
     from planted.reproduce._bench_cells import BenchCell
+=======
+>>>>>>> 515cad9055fe0a989eb92e94348dc5879f2c1286
     from planted.rows._dask import spread
 
     entries = find("ge2017/appendix-d")
     (local,) = run_studies(entries, quick=True)
     (there,) = run_studies(entries, quick=True, out=tmp_path, spread=partial(spread, cluster))
     assert there.table == local.table
+
+
+def test_a_benchmark_in_pieces_records_every_piece(tmp_path):
+    from planted.reproduce._bench import BenchCell, bench
+
+    def spread(function, arguments):
+        return ((place, function(*arguments[place])) for place in reversed(range(len(arguments))))
+
     record = tmp_path / "bench.jsonl"
-    found = list(bench((BenchCell(3, 2, 40),), range(2), record, (), partial(spread, cluster)))
-    assert sorted(entry["seed"] for entry in found) == [0, 1]
-    assert all(entry["success"] for entry in found)
-    assert len(record.read_text().splitlines()) == 2
+    found = list(bench((BenchCell(3, 2, 40),), range(2), record, (), spread))
+    assert [entry["seed"] for entry in found] == [1, 0]
     # What is recorded is not computed again.
-    assert [entry["seconds"] for entry in bench((BenchCell(3, 2, 40),), range(2), record, ())] == [
-        entry["seconds"] for entry in sorted(found, key=lambda entry: entry["seed"])
-    ]
+    again = list(bench((BenchCell(3, 2, 40),), range(2), record, ()))
+    assert [entry["seconds"] for entry in again] == [entry["seconds"] for entry in reversed(found)]
+    assert len(record.read_text().splitlines()) == 2
 
 
 # The command line

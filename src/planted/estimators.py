@@ -208,7 +208,7 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         return max(1, min(4 * d, int(0.8 * n) // (d + 1 + bool(self.fit_bias))))
 
     def _check(self, X: np.ndarray, y: np.ndarray) -> None:
-        self._check_sizes(*X.shape, constant=bool(np.ptp(y) == 0))
+        self._check_sizes(X.shape[0], X.shape[1], bool(np.ptp(y) == 0))
 
     def _check_sizes(self, n: int, d: int, constant: bool) -> None:
         if self.method not in METHODS:

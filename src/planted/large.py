@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -15,15 +16,19 @@ import numpy as np
 
 from planted import activations
 from planted.certificates import Certificate, StandardErrors, Uncertainty, certify, standard_errors_over
-from planted.methods import ConvResult, Recovery, Verdict, judge
+from planted.certificates._uncertainty import _information
+from planted.matching import match
+from planted.methods import ConvResult, Recovery, Verdict, judge, refine
 from planted.methods._large import Reshaped, check_scaling, recover_over, relabelled, sample_size, without_intercept
 from planted.methods._large_other import classify_over, conv_over
 from planted.methods._width import choose_width
+from planted.networks import Network
 from planted.objectives import Likelihood, Squared
 from planted.objectives._likelihood import check_probability
 from planted.precision import float64
 from planted.rows import Block, ChunkedRows, Counts, Engine, Journal, Survey, file_rows, survey
 from planted.seeding import key_from
+from planted.solvers import sample_newton
 from planted.solvers._result import Progress
 
 _ROWS_PER_PARAMETER = 5
@@ -209,8 +214,22 @@ def _certificate(rows: ChunkedRows, seen: Survey, result: Recovery) -> Certifica
         some = slice(max(1000, _ROWS_PER_PARAMETER * size))
         X, y, weight = X[some], y[some], None if weight is None else weight[some]
         return certify(Squared(X, y, net.activation, bias=net.bias is not None, sample_weight=weight), params)
+    # All rows' minimum is not one of the sample: the sample's own, next to it, has the same kind up to sampling error.
+    near, _, _ = refine(X, y, without_offset(net), fit_bias=net.bias is not None, sample_weight=weight)
+    params = {"weights": near.weights, "output": near.output} | ({} if near.bias is None else {"bias": near.bias})
     found = certify(Squared(X, y, net.activation, bias=net.bias is not None, sample_weight=weight), params)
-    return replace(found, reason=f"{found.reason} (curvature from a random sample of {len(y):,} rows)")
+    gap = match(near, without_offset(net)).weight_error
+    about = f"at the minimum of a random sample of {len(y):,} rows, {gap:.1g} from that of all"
+    return replace(found, reason=f"{found.reason} ({about})")
+
+
+def without_offset(network: Network) -> Network:
+    """The network without its intercept.
+
+    >>> without_offset(Network([[1.0]], [1.0], intercept=2.0)).intercept
+    0.0
+    """
+    return Network(network.weights, network.output, network.activation, network.bias)
 
 
 @float64
@@ -262,7 +281,11 @@ def fit_large_labels(
     if seen.n_rows * size**2 <= _CURVATURE_COST:
         certificate = certify(Likelihood.on(coded, act, fit_bias), params)
     else:
-        certificate = certify(Likelihood(seen.X, seen.y, act, fit_bias), params)
+        few = Likelihood(seen.X, seen.y, act, fit_bias)
+        near = sample_newton(few, partial(_information, few), params).params
+        certificate = certify(few, near)
+        about = f"at the minimum of a random sample of {len(seen.y):,} rows"
+        certificate = replace(certificate, reason=f"{certificate.reason} ({about})")
     journal.delete()
     return found, sure, certificate, np.array([low, high]), seen.n_rows
 

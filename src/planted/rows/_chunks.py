@@ -39,8 +39,8 @@ class Chunk(Protocol):
     def rows(self) -> int:
         """How many rows."""
 
-    def load(self) -> Arrays:
-        """The rows themselves."""
+    def load(self, scratch: Scratch | None = None) -> Arrays:
+        """The rows themselves, in arrays of `scratch` where that is of use: valid until the next load but one."""
 
 
 class RowsLostError(RuntimeError):
@@ -66,6 +66,24 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     raw = np.empty(size + 64, np.uint8)
     begin = -raw.ctypes.data % 64
     return raw[begin : begin + size].view(dtype).reshape(shape)
+
+
+class Scratch:
+    """Arrays to load into, three of a kind in turn: fresh pages for every chunk cost as much as reading it.
+
+    >>> scratch = Scratch()
+    >>> first = [scratch((2,), "float64") for _ in range(3)][0]
+    >>> scratch((2,), "float64") is first
+    True
+    """
+
+    def __init__(self) -> None:
+        self.rings: dict[Any, list[np.ndarray]] = {}
+
+    def __call__(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+        ring = self.rings.setdefault((shape, dtype), [])
+        ring.append(aligned(shape, dtype) if len(ring) < 3 else ring.pop(0))
+        return ring[-1]
 
 
 def _given_away(array: np.ndarray) -> Any:
@@ -133,7 +151,11 @@ def fold_arrays(arrays: Arrays, start: int, work: Work) -> Any:
     # Few sizes make few compilations.
     rows = -(-n // BLOCK_SIZE) * BLOCK_SIZE if n > BLOCK_SIZE else max(8, 1 << (n - 1).bit_length())
     padded = tuple(_given_away(_padded(array, rows)) for array in (x, y, weight))
-    return jax.tree.map(np.asarray, _fold(work.combine, work.functions, padded, work.arguments))
+    result = jax.tree.map(np.asarray, _fold(work.combine, work.functions, padded, work.arguments))
+    for array in padded:
+        if isinstance(array, jax.Array):
+            array.delete()
+    return result
 
 
 def combined(combine: str, results: Iterator[Any]) -> Any:
@@ -196,14 +218,18 @@ class Engine(ABC):
 class LocalEngine(Engine):
     """This process: one chunk is computed on while a thread loads the next."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.scratch = Scratch()
+
     def run(self, chunks: Sequence[Chunk], task: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """`task(arrays, start, *args)` of every chunk."""
         with ThreadPoolExecutor(1) as reader:
-            waiting = reader.submit(chunks[0].load)
+            waiting = reader.submit(chunks[0].load, self.scratch)
             for chunk, after in zip(chunks, [*chunks[1:], None], strict=True):
                 arrays = waiting.result()
                 if after is not None:
-                    waiting = reader.submit(after.load)
+                    waiting = reader.submit(after.load, self.scratch)
                 yield task(arrays, chunk.start, *args)
 
 
@@ -267,7 +293,7 @@ class ChunkedRows(Rows):
         return self.steps[-1][2] if self.steps else self.row_shape
 
     @cached_property
-    def total_weight(self) -> float:  # type: ignore[override]
+    def total_weight(self) -> float:
         """Sum of the rows' weights."""
         if not self.weighted and self.excluded is None:
             return float(self.n_rows)
@@ -325,7 +351,7 @@ class ArrayChunk:
         """How many rows."""
         return len(self.y)
 
-    def load(self) -> Arrays:
+    def load(self, scratch: Scratch | None = None) -> Arrays:
         """The rows themselves."""
         return np.ascontiguousarray(self.x), np.asarray(self.y), self.weight
 

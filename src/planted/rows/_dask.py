@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from planted.rows._chunks import Arrays, Chunk, ChunkedRows, Engine, RowsLostError, Work, combined, fold_arrays
+from planted.rows._chunks import Arrays, Chunk, ChunkedRows, Engine, RowsLostError, Scratch, Work, combined, fold_arrays
 from planted.rows._files import file_rows
 
 try:
@@ -44,7 +45,7 @@ class RemoteChunk:
     start: int
     rows: int
 
-    def load(self) -> Arrays:
+    def load(self, scratch: Scratch | None = None) -> Arrays:
         """The rows themselves, brought here."""
         return _as_arrays(self.x.result(), self.y.result())
 
@@ -76,15 +77,12 @@ def same(value: Any) -> Any:
     return value
 
 
-def local_client(workers: int | None = None) -> distributed.Client:
-    """A cluster of spawned processes on this machine, one thread each; close it with `client.close()`."""
+def local_cluster(workers: int | None = None) -> distributed.LocalCluster:
+    """A cluster of spawned processes on this machine, one thread each."""
     with dask.config.set({"distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT}):
-        cluster = distributed.LocalCluster(
+        return distributed.LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
         )
-    client = distributed.Client(cluster)
-    client._planted_cluster = cluster
-    return client
 
 
 class DaskEngine(Engine):
@@ -94,23 +92,27 @@ class DaskEngine(Engine):
     ----------
     client : distributed.Client, optional
         Used as it is. Otherwise the current client, or a new local cluster.
+    owned : tuple
+        What :meth:`close` closes.
     """
 
-    def __init__(self, client: distributed.Client | None = None) -> None:
+    def __init__(self, client: distributed.Client | None = None, owned: tuple[Any, ...] = ()) -> None:
         super().__init__()
         if client is None:
             try:
                 client = distributed.get_client()
             except ValueError:
-                client = local_client()
-        self.client = client
+                cluster = local_cluster()
+                client = distributed.Client(cluster)
+                owned = (client, cluster)
+        self.client, self.owned = client, owned
         self.address = str(getattr(client.scheduler, "address", client.scheduler))
 
     def run(self, chunks: Sequence[Chunk], task: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """`task(arrays, start, *args)` of every chunk, where the chunk is, in the order of chunks."""
         futures = self._submit(chunks, task, args)
         for index, chunk in enumerate(chunks):
-            yield self._retried(self._result, lambda one=chunk: self._submit([one], task, args)[0], futures[index])
+            yield self._retried(self._result, partial(self._submit_one, chunk, task, args), futures[index])
             futures[index] = None
 
     def fold(self, chunks: Sequence[Chunk], work: Work) -> Any:
@@ -155,12 +157,12 @@ class DaskEngine(Engine):
     def _submit(self, chunks: Sequence[Chunk], task: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         if sum(np.size(leaf) for leaf in _leaves(args)) * 8 > _INLINE_BYTES:
             args = self._call(same, args)
-        return [
-            self._call(run_on_block, chunk.x, chunk.y, chunk.start, task, args)
-            if isinstance(chunk, RemoteChunk)
-            else self._call(run_on_chunk, chunk, task, args)
-            for chunk in chunks
-        ]
+        return [self._submit_one(chunk, task, args) for chunk in chunks]
+
+    def _submit_one(self, chunk: Chunk, task: Callable[..., Any], args: Any) -> Any:
+        if isinstance(chunk, RemoteChunk):
+            return self._call(run_on_block, chunk.x, chunk.y, chunk.start, task, args)
+        return self._call(run_on_chunk, chunk, task, args)
 
     def _result(self, future: Any) -> Any:
         """What a task returned; a scheduler that is gone is an error, not a wait without end."""
@@ -186,12 +188,8 @@ class DaskEngine(Engine):
 
     def close(self) -> None:
         """Close the connection and the local cluster, if they were made here; a caller's client stays."""
-        if not hasattr(self.client, "_planted_cluster"):
-            return
-        cluster = self.client._planted_cluster
-        self.client.close()
-        if cluster is not None:
-            cluster.close()
+        for part in self.owned:
+            part.close()
 
 
 def _leaves(args: Any) -> list[Any]:
@@ -274,13 +272,14 @@ def dask_engine(scheduler: str | None = None, workers: int | None = None) -> Das
     The engine's `close` ends the connection, and the cluster if it is new.
     """
     if scheduler is None:
-        return DaskEngine(local_client(workers))
+        cluster = local_cluster(workers)
+        client = distributed.Client(cluster)
+        return DaskEngine(client, (client, cluster))
     try:
         client = distributed.Client(scheduler, timeout=10)
     except (OSError, TimeoutError, ValueError):
         raise OSError(f"no Dask scheduler answers at {scheduler}") from None
-    client._planted_cluster = None
-    return DaskEngine(client)
+    return DaskEngine(client, (client,))
 
 
 def spread(engine: DaskEngine, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:

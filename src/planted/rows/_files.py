@@ -1,12 +1,10 @@
 """Rows in files that need not fit in memory: Parquet files and folders of them, CSV, NPY.
 
-Chunks are read when they are computed on. An NPY file is read by offset rather than mapped: pages of a map count as
-resident memory until the system takes them back.
+Chunks are read when they are computed on, so memory is that of a few chunks.
 """
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from planted.names import unknown
-from planted.rows._chunks import Arrays, ChunkedRows, Engine, LocalEngine, aligned, rows_in_a_chunk
+from planted.rows._chunks import Arrays, ChunkedRows, Engine, LocalEngine, Scratch, aligned, rows_in_a_chunk
 
 KINDS = (".parquet", ".csv", ".tsv", ".npy")
 _SCAN_BYTES = 2**24
@@ -33,7 +31,7 @@ class ParquetChunk:
     target: str
     dtype: str
 
-    def load(self) -> Arrays:
+    def load(self, scratch: Scratch | None = None) -> Arrays:
         """The rows themselves."""
         import polars as pl
 
@@ -58,7 +56,7 @@ class CsvChunk:
     separator: str
     dtype: str
 
-    def load(self) -> Arrays:
+    def load(self, scratch: Scratch | None = None) -> Arrays:
         """The rows themselves."""
         import polars as pl
 
@@ -90,31 +88,16 @@ class NpyChunk:
     target: int
     dtype: str
 
-    def load(self) -> Arrays:
+    def load(self, scratch: Scratch | None = None) -> Arrays:
         """The rows themselves."""
-        kind = np.dtype(self.stored)
-        size = self.rows * self.width * kind.itemsize
-        with open(self.path, "rb", buffering=0) as file:
-            file.seek(self.offset)
-            if file.readinto(_buffer(size)) != size:
-                raise ValueError(f"{self.path} has changed: it ends before row {self.start + self.rows}")
-        table = np.frombuffer(_buffer(size), kind).reshape(self.rows, self.width)
+        # A map of this chunk only: pages of a larger one would count as resident memory.
+        table = np.memmap(self.path, self.stored, "r", self.offset, (self.rows, self.width))
         chosen = table[:, : self.target] if self.features is None else table[:, list(self.features)]
-        x, y = aligned(chosen.shape, self.dtype), aligned((self.rows,), self.dtype)
+        make = aligned if scratch is None else scratch
+        x, y = make(chosen.shape, self.dtype), make((self.rows,), self.dtype)
         np.copyto(x, chosen, casting="unsafe")
         np.copyto(y, table[:, self.target], casting="unsafe")
         return x, y, None
-
-
-_LOCAL = threading.local()
-
-
-def _buffer(size: int) -> memoryview:
-    """Memory of this thread to read into: fresh pages for every chunk would cost as much as reading them."""
-    held = getattr(_LOCAL, "held", None)
-    if held is None or len(held) < size:
-        held = _LOCAL.held = bytearray(size)
-    return memoryview(held)[:size]
 
 
 def _split(frame: Any, chunk: ParquetChunk | CsvChunk) -> Arrays:

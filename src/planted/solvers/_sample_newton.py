@@ -80,10 +80,11 @@ def sample_newton(
     """
     began = time.perf_counter()
     start, unravel = ravel_pytree(to_jax(params))
+    back: Any = unravel
     flat = np.asarray(start)
 
     def evaluate(vector: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _value_and_gradient(objective, unravel(vector))
+        value, gradient = _value_and_gradient(objective, back(vector))
         return float(value), np.asarray(ravel_pytree(gradient)[0])
 
     value, g = evaluate(flat)
@@ -95,7 +96,7 @@ def sample_newton(
             status = "converged"
             break
         if shape is None:
-            shape, age = _Curvature(np.asarray(curvature(unravel(flat)))), 0
+            shape, age = _Curvature(np.asarray(curvature(back(flat)))), 0
         step = shape.step(g, damping)
         done += 1
         found, slope = evaluate(flat + step)
@@ -123,7 +124,7 @@ def sample_newton(
         "stalled": "no damped step lowers the loss",
     }[status]
     return Descent(
-        params=to_numpy(unravel(flat)),
+        params=to_numpy(back(flat)),
         value=value,
         gradient_norm=float(np.linalg.norm(g)),
         status=status,
