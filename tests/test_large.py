@@ -412,11 +412,6 @@ def test_sweeps_on_a_cluster_give_the_tables_of_a_local_run(cluster, tmp_path):
     from functools import partial
 
     from planted.reproduce import find, run_studies
-<<<<<<< HEAD
-    from planted.reproduce._bench import bench
-    from planted.reproduce._bench_cells import BenchCell
-=======
->>>>>>> 515cad9055fe0a989eb92e94348dc5879f2c1286
     from planted.rows._dask import spread
 
     entries = find("ge2017/appendix-d")
@@ -426,7 +421,8 @@ def test_sweeps_on_a_cluster_give_the_tables_of_a_local_run(cluster, tmp_path):
 
 
 def test_a_benchmark_in_pieces_records_every_piece(tmp_path):
-    from planted.reproduce._bench import BenchCell, bench
+    from planted.reproduce._bench import bench
+from planted.reproduce._bench_cells import BenchCell
 
     def spread(function, arguments):
         return ((place, function(*arguments[place])) for place in reversed(range(len(arguments))))

@@ -109,7 +109,8 @@ def _tensorly(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int) -> Netwo
 
     act, rng = activations.get(cell.activation), np.random.default_rng(seed)
     odd = act.centred_parity == "odd"
-    tensor = third_order_moment(X, y - np.mean(y), None if odd else rng.standard_normal(X.shape[1]))
+    direction: np.ndarray | None = None if odd else rng.standard_normal((X.shape[1],))
+    tensor = third_order_moment(X, y - np.mean(y), direction)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _, factors = parafac(tensor, rank=cell.k, init="random", random_state=seed, n_iter_max=200, tol=1e-8)
