@@ -422,7 +422,7 @@ def test_sweeps_on_a_cluster_give_the_tables_of_a_local_run(cluster, tmp_path):
 
 def test_a_benchmark_in_pieces_records_every_piece(tmp_path):
     from planted.reproduce._bench import bench
-from planted.reproduce._bench_cells import BenchCell
+    from planted.reproduce._bench_cells import BenchCell
 
     def spread(function, arguments):
         return ((place, function(*arguments[place])) for place in reversed(range(len(arguments))))
