@@ -22,7 +22,7 @@ demo: $(STAMP)   ## recover a planted network, with a progress bar and a plot
 	$(BIN)/planted demo
 
 test: $(STAMP) browser ## run the tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(STAMP)  ## lint, formatting, types
 	$(BIN)/ruff check .
