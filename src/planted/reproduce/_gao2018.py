@@ -177,7 +177,10 @@ def _draw(config: Config, rows: Rows, figure: Any) -> None:
         top = max(row["error"] for row in rows if row["order"] == order and row["percentile"] == 50)
         axis.loglog(sizes, top * (sizes / sizes[0]) ** printed, "k--", label=f"the paper's slope: {printed:.2f}")
         axis.set(xlabel="n", ylabel=f"error of {name}", title="medians; for h = 1 also 25–75 % and 5–95 %")
-        axis.legend(frameon=False, fontsize=7, title="slope of the average")
+        axis.set_ylim(bottom=axis.get_ylim()[0] / 8)
+        axis.legend(
+            frameon=False, fontsize=7, title="slope of the average", title_fontsize=7, loc="lower left", ncols=2
+        )
 
 
 def _entry(figure: str, title: str, inputs: str) -> Entry:
