@@ -101,7 +101,8 @@ def slope(rows: Rows, order: int) -> tuple[float, float]:
     """Least-squares slope of the averaged log-error against log n, and its standard error.
 
     >>> made = {"order": 2, "percentile": 50, "mean_log_se": 0.0}
-    >>> slope([made | {"n": n, "mean_log": -0.5 * np.log(n)} for n in (1, 9)], 2)
+    >>> value, error = slope([made | {"n": n, "mean_log": -0.5 * np.log(n)} for n in (1, 9)], 2)
+    >>> round(value, 9), error
     (-0.5, 0.0)
     """
     chosen = [row for row in rows if row["order"] == order and row["percentile"] == 50]
