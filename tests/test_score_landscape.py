@@ -147,13 +147,12 @@ def test_row_weights_are_like_repeated_rows():
     data = datasets.make_planted(400, 2, 2, inputs=density, random_state=0)
     counts = np.random.default_rng(0).integers(0, 4, 400)
     A = unit_rows(1, 2, 2)
-    for form in ("orthogonal", "full-rank"):
-        weighted = ScoreLandscape(data.X, data.y, density, 0.1, 1.0, form=form, sample_weight=counts)
-        X, y = np.repeat(data.X, counts, axis=0), np.repeat(data.y, counts)
-        repeated = ScoreLandscape(X, y, density, 0.1, 1.0, form=form)
-        # Columns are standardised by all rows before the quadratic is fitted, which changes rounding only.
-        np.testing.assert_allclose(weighted.value(A), repeated.value(A), rtol=1e-8)
-        np.testing.assert_allclose(weighted.kappa, repeated.kappa, rtol=1e-8)
+    X, y = np.repeat(data.X, counts, axis=0), np.repeat(data.y, counts)
+    weighted = ScoreLandscape(data.X, data.y, density, 0.1, 1.0, form="full-rank", sample_weight=counts)
+    repeated = ScoreLandscape(X, y, density, 0.1, 1.0, form="full-rank")
+    # Columns are standardised by all rows before the quadratic is fitted, which changes rounding only.
+    np.testing.assert_allclose(weighted.value(A), repeated.value(A), rtol=1e-8)
+    np.testing.assert_allclose(weighted.kappa, repeated.kappa, rtol=1e-8)
 
 
 def test_polynomial_residual_lowers_its_degree_when_rows_are_few():
@@ -178,23 +177,23 @@ def test_the_expected_loss_is_theorem_4():
     assert rows.std() / len(rows) ** 0.5 < 0.05 * abs(expected)
 
 
-def assumption_2(density, teacher):
-    """Whether κ*_i = Σ_c w_c p_c''(0) of ReLU neurons have one sign and a ratio of at most ten."""
-    centre, spread = teacher @ density.means.T, np.einsum("ki,cij,kj->kc", teacher, density.covs, teacher)
-    kappa = (np.exp(-(centre**2) / (2 * spread)) / spread**1.5 * (centre**2 / spread - 1)) @ density.weights
-    return kappa.max() < 0.1 * kappa.min()
+def visible(seed):
+    """Whether the κ*_i = (μ² − 1)φ(μ) of the drawn teacher under the paper's mixture are within a factor of five."""
+    teacher = datasets.make_planted(10, 5, 5, inputs=GaussianMixture.symmetric(5), random_state=seed).teacher.weights
+    mu = teacher.sum(axis=1)
+    kappa = np.abs(mu**2 - 1) * np.exp(-(mu**2) / 2)
+    return kappa.min() > 0.2 * kappa.max()
 
 
-# The paper's mixture with means of half the length, and the first two seeds whose random teachers satisfy Assumption 2;
-# benchmarks/bench_scores.py has ten of each, and those that do not.
-SHORTER = GaussianMixture.symmetric(5, 5**0.5 / 2)
+# Standard logistic inputs with seed 0, and the paper's mixture with the first seed whose teacher a fourth-order loss
+# can see; benchmarks/bench_scores.py has ten seeds of each, and those that it cannot.
+CASES = [(Logistic(5), 0), (GaussianMixture.symmetric(5), next(seed for seed in range(10) if visible(seed)))]
 
 
-@pytest.mark.parametrize(("density", "seed"), [(Logistic(5), 0), (SHORTER, 0), (SHORTER, 3)], ids=repr)
+@pytest.mark.parametrize(("density", "seed"), CASES, ids=repr)
 def test_l_recovers_where_the_gaussian_loss_does_not(density, seed):
-    """d = k = 5, random orthogonal teacher, known density, no refinement: error below 0.02 for L, above it for G."""
-    data = datasets.make_planted(150_000, 5, 5, inputs=density, random_state=seed)
-    assert density is not SHORTER or assumption_2(density, data.teacher.weights)
+    """d = k = 5, random orthogonal teacher, known density, no refinement: error below 0.02 for L, above 0.1 for G."""
+    data = datasets.make_planted(200_000, 5, 5, inputs=density, random_state=seed)
     start = unit_rows(seed, 5, 5)
     L = ScoreLandscape(data.X, data.y, density)
     assert parameter_error(descend(L, start), data.teacher.weights) < 0.02
@@ -202,7 +201,7 @@ def test_l_recovers_where_the_gaussian_loss_does_not(density, seed):
     raw = ScoreLandscape(data.X, data.y, Gaussian(np.zeros(5)), L.constants.mu, L.constants.lam, form="orthogonal")
     fitted = ScoreLandscape(data.X, data.y, Gaussian.fit(data.X), form="orthogonal")
     for G in (raw, fitted):
-        assert parameter_error(descend(G, start), data.teacher.weights) > 0.02
+        assert parameter_error(descend(G, start), data.teacher.weights) > 0.1
 
 
 def test_fewer_neurons_than_inputs():

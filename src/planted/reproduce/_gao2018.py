@@ -101,7 +101,8 @@ def slope(rows: Rows, order: int) -> tuple[float, float]:
     """Least-squares slope of the averaged log-error against log n, and its standard error.
 
     >>> made = {"order": 2, "percentile": 50, "mean_log_se": 0.0}
-    >>> slope([made | {"n": n, "mean_log": -0.5 * np.log(n)} for n in (1, 9)], 2)
+    >>> value, error = slope([made | {"n": n, "mean_log": -0.5 * np.log(n)} for n in (1, 9)], 2)
+    >>> round(value, 9), error
     (-0.5, 0.0)
     """
     chosen = [row for row in rows if row["order"] == order and row["percentile"] == 50]
@@ -169,14 +170,18 @@ def _draw(config: Config, rows: Rows, figure: Any) -> None:
         for label, found in curves:
             by = {p: [r["error"] for r in found if r["order"] == order and r["percentile"] == p] for p in PERCENTILES}
             color = axis.loglog(config["sizes"], by[50], label=f"{label}: {slope(found, order)[0]:.2f}")[0].get_color()
-            for low, high in ((5, 95), (25, 75)):
-                axis.fill_between(config["sizes"], by[low], by[high], color=color, alpha=0.1, linewidth=0)
+            if label == "h = 1":
+                for low, high in ((5, 95), (25, 75)):
+                    axis.fill_between(config["sizes"], by[low], by[high], color=color, alpha=0.15, linewidth=0)
         printed = PAPER_SLOPES[config["inputs"]][0 if order == 2 else 1]
         sizes = np.array(config["sizes"], float)
         top = max(row["error"] for row in rows if row["order"] == order and row["percentile"] == 50)
         axis.loglog(sizes, top * (sizes / sizes[0]) ** printed, "k--", label=f"the paper's slope: {printed:.2f}")
-        axis.set(xlabel="n", ylabel=f"error of {name}", title="median, 25–75 % and 5–95 %")
-        axis.legend(frameon=False, fontsize=7, title="slope of the average")
+        axis.set(xlabel="n", ylabel=f"error of {name}", title="medians; for h = 1 also 25–75 % and 5–95 %")
+        axis.set_ylim(bottom=axis.get_ylim()[0] / 8)
+        axis.legend(
+            frameon=False, fontsize=7, title="slope of the average", title_fontsize=7, loc="lower left", ncols=2
+        )
 
 
 def _entry(figure: str, title: str, inputs: str) -> Entry:

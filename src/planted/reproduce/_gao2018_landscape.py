@@ -106,8 +106,9 @@ def laplace_loss(loss: str, X: np.ndarray, y: np.ndarray, lam: float | None = No
     if loss == "squared":
         return Squared(X, y, "relu", output=np.ones(d)), 5e-3
     if loss == "G":
-        given = lam is not None
-        return _gaussian_loss(X, y, _MU, lam if given else 12.0 * d**2), _PRINTED_RATE if given else 0.01 / d**2
+        if lam is None:
+            return _gaussian_loss(X, y, _MU, 12.0 * d**2), 0.01 / d**2
+        return _gaussian_loss(X, y, _MU, lam), _PRINTED_RATE
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         L = ScoreLandscape(X, y, Laplace(d), _MU, 9 * _MU * d / 8, form="orthogonal", variance_reduction=False)
@@ -130,6 +131,7 @@ def _run_3(config: Config, cell: Cell, seed: int) -> Rows:
     n = config["smooth_n"] if smooth else config["n"]
     data = make_planted(n, d, d, weights=teacher, inputs=density, random_state=seed)
     steps = config["steps"]
+    loss: Objective
     if smooth:
         L = ScoreLandscape(data.X, data.y, density)
         loss, rate = L, 0.02 / L.constants.lam
