@@ -103,7 +103,7 @@ def report_end_to_end(runs, **sizes):
     )
 
 
-def report_growth(runs, lengths=(4.0, 3.0, 2.0, 1.5), sizes=tuple(12_500 * 2**i for i in range(7))):
+def report_growth(runs, lengths=(4.0, 3.0, 2.0, 1.5, 1.0), sizes=tuple(3125 * 2**i for i in range(9))):
     """Fewest rows at which every run ends in the right basin, by the length of the neurons, beside 1/m₃(length)²."""
     for length in lengths:
         signal = neuron_moment(SIGMOID, 3, length)
@@ -139,8 +139,8 @@ def decomposition_errors(R3, U, seed):
     R3 = np.mean([R3.transpose(order) for order in itertools.permutations(range(3))], axis=0)
     methods = {
         "simultaneous diagonalisation": lambda: decompose(R3[None], np.random.default_rng(seed)).factors,
-        "TensorLy power iteration": lambda: symmetric_parafac_power_iteration(R3, k, n_repeat=30, n_iteration=50)[1],
-        "TensorLy parafac (ALS)": lambda: parafac(R3, k, n_iter_max=500, init="random", random_state=seed).factors[0],
+        "TensorLy power iteration": lambda: symmetric_parafac_power_iteration(R3, k, n_repeat=10, n_iteration=30)[1],
+        "TensorLy parafac (ALS)": lambda: parafac(R3, k, n_iter_max=300, init="random", random_state=seed).factors[0],
     }
     out = {}
     for name, run in methods.items():
@@ -152,21 +152,19 @@ def decomposition_errors(R3, U, seed):
     return out
 
 
+@float64
+@jax.jit
+def _projected(X, y, V):
+    rows = without_lower_parts(ArrayRows(X, y))[0]
+    return projected_tensor(rows, 3, V, jnp.ones((1, V.shape[1])))
+
+
 def moment_tensor(n, k, d, seed):
     """R₃ of tanh neurons with condition number 2 from n rows, in the teacher's span, and what it should give."""
     rows = teacher_rows(k, d, 2.0, seed)
     data = datasets.make_planted(n, d, k, activation="tanh", weights=rows, random_state=seed)
     V = np.linalg.qr(rows.T)[0]
-    found = float64(
-        lambda: np.asarray(
-            projected_tensor(
-                without_lower_parts(ArrayRows(jnp.asarray(data.X), jnp.asarray(data.y)))[0],
-                3,
-                jnp.asarray(V),
-                jnp.ones((1, k)),
-            )
-        )
-    )()
+    found = np.asarray(_projected(data.X, data.y, V))
     return found[0], V.T @ (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T
 
 
@@ -271,7 +269,7 @@ def main():
         "twin": lambda: report_twin(runs),
         "coverage": lambda: report_coverage(1000 if options.full else 100),
         "efficiency": report_efficiency,
-        "tensors": lambda: report_tensors(runs),
+        "tensors": lambda: report_tensors(max(3, runs // 4)),
         "growth": lambda: report_growth(options.runs or (10 if options.full else 2)),
     }
     for name in [options.only] if options.only else PARTS[: None if options.full else -1]:
