@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from importlib.metadata import version
@@ -218,21 +218,24 @@ def _timed(run_cell: Any, config: Config, cell: Cell, seed: int) -> tuple[Rows, 
 
 def _in_processes(work: list[tuple[_Plan, int]], seed: int, jobs: int) -> Computed:
     context = multiprocessing.get_context("spawn")
-    stop, turn = context.Event(), context.Value("i", 0)
-    pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(stop, turn, jobs))
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(context.Value("i", 0), jobs))
     waiting: dict[Future[tuple[Rows, float]], tuple[_Plan, int]] = {}
     queue = iter(work)
     try:
         while True:
             # A few ahead of the workers, so that an interruption has little to cancel.
             for plan, index in queue:
-                job = pool.submit(_timed, plan.entry.run_cell, plan.config, plan.cells[index], _seed(plan, index, seed))
+                arguments = plan.entry.run_cell, plan.config, plan.cells[index], _seed(plan, index, seed)
+                with _interrupts_held_back():  # workers start here
+                    job = pool.submit(_timed, *arguments)
                 waiting[job] = plan, index
                 if len(waiting) >= jobs + 2:
                     break
             if not waiting:
                 return
-            for job in wait(waiting, return_when=FIRST_COMPLETED).done:
+            # Short waits: a signal that another thread was given is noticed between them only.
+            for job in wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED).done:
                 plan, index = waiting.pop(job)
                 yield plan, index, *job.result()
     except BrokenProcessPool:
@@ -241,13 +244,30 @@ def _in_processes(work: list[tuple[_Plan, int]], seed: int, jobs: int) -> Comput
             "run the same command again, with fewer --jobs if memory is short"
         ) from None
     finally:
-        stop.set()
+        # A worker may be in the middle of a cell, or still importing: neither is waited for.
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.kill()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _begin(stop: Any, turn: Any, jobs: int) -> None:
-    """What a worker does first: take its share of the cores, leave Ctrl-C to the parent, and end when that ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _interrupts_held_back() -> Generator[None, None, None]:
+    """Processes started inside never see Ctrl-C, which a terminal sends to them too; this one sees it afterwards.
+
+    Ignoring the signal would not do: importing polars undoes that.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin(turn: Any, jobs: int) -> None:
+    """What a worker does first: take its share of the cores, and see to it that it ends when the parent ends."""
     with turn.get_lock():
         mine = turn.value
         turn.value += 1
@@ -255,7 +275,7 @@ def _begin(stop: Any, turn: Any, jobs: int) -> None:
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(threads)
-    threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _take_cores(mine: int, jobs: int) -> int:
@@ -271,9 +291,8 @@ def _take_cores(mine: int, jobs: int) -> int:
     return len(share)
 
 
-def _end_with_parent(stop: Any) -> None:
+def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
-    while not stop.wait(0.5):
-        if parent is None or not parent.is_alive():
-            break
+    if parent is not None:
+        parent.join()
     os._exit(1)
