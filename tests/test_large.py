@@ -263,6 +263,11 @@ def test_a_method_that_needs_memory_says_so(method, data):
         PlantedRegressor(2, "tanh", method=method).fit(block_rows(data.X, data.y))
 
 
+def test_a_sample_too_small_for_the_unknowns_is_refused(data):
+    with pytest.raises(ValueError, match="whose 5 rows cannot determine 10 unknowns; give a larger sample_rows"):
+        PlantedRegressor(2, "tanh").fit(block_rows(data.X, data.y), sample_rows=5)
+
+
 def test_kinks_are_counted_over_chunks():
     X = np.array([[1.0, 1.0], [1.0, -1.0], [2.0, 0.0]])
     loss = Squared.on(block_rows(X, np.zeros(3), chunk_rows=2), Squared(X, np.zeros(3)).activation)
