@@ -224,7 +224,7 @@ def faults(rows: int, kills: int) -> None:
 
 
 def model(repeats: int) -> None:
-    """Least nanoseconds a row of a gradient, on one thread, and of reading NPY from the page cache: for docs/scaling.md.
+    """Least nanoseconds a row of a gradient and of reading NPY from the page cache: for docs/scaling.md.
 
     Short pieces and their minimum, so that other work on the machine shows little. Set
     XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" for one thread.

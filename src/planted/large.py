@@ -165,8 +165,8 @@ def fit_large(
     unknowns = 0 if n_hidden == "auto" else int(n_hidden) * (rows.n_features + 1 + bool(fit_bias))
     if len(seen.y) < unknowns:
         raise ValueError(
-            f"the search runs on a sample in memory, whose {len(seen.y):,} rows cannot determine {unknowns:,} unknowns; "
-            "give a larger sample_rows"
+            f"the search runs on a sample in memory, whose {len(seen.y):,} rows cannot determine {unknowns:,} "
+            "unknowns; give a larger sample_rows"
         )
     settings = {
         "n_hidden": n_hidden, "activation": act, "method": method, "fit_bias": fit_bias,
