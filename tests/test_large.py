@@ -202,14 +202,14 @@ def recovered(rows, method, activation, sample):
 
 
 def test_moments_over_all_rows_lead_to_the_same_network(data, memory, tmp_path, cluster):
-    for place in PLACES:
+    for place in (file, two_workers):
         found = recovered(place(data.X, data.y, tmp_path, cluster), "tensor", "tanh", 2000)
         assert match(found.network, memory.network_).weight_error < SAME
 
 
 def test_the_landscape_over_all_rows_leads_to_the_teacher(tmp_path, cluster):
     data = make_planted(4000, 3, 2, output="positive", random_state=0)
-    for place in PLACES:
+    for place in (blocks, two_workers):
         rows = place(data.X, data.y, tmp_path, cluster)
         found = recovered(rows, "landscape", "relu", 1500)
         assert (found.status, found.method) == ("recovered", "landscape")
