@@ -224,23 +224,53 @@ def faults(rows: int, kills: int) -> None:
 
 
 def model(repeats: int) -> None:
-    """Seconds of a pass in memory and from NPY for several sizes: what docs/scaling.md is fitted to."""
-    from planted.rows import block_rows, file_rows
+    """Least nanoseconds a row of a gradient and of reading NPY from the page cache: for docs/scaling.md.
 
-    with tempfile.TemporaryDirectory() as folder:
-        for d, k in ((20, 5), (50, 5), (50, 50), (200, 5), (200, 50), (1000, 100)):
-            n = int(min(1_000_000, 4e7 // d, 8e9 // (d * k)))
-            path = Path(folder) / "rows.npy"
-            generate(path, n, d, k, 0.1)
-            table = np.load(path)
-            for name, rows in (
-                ("memory", block_rows(table[:, :-1].astype(float), table[:, -1].astype(float))),
-                ("file", file_rows(path)),
-            ):
-                loss, params = loss_over(rows, k, d)
-                seconds = timed(lambda loss=loss, params=params: loss.gradient(params), repeats)
-                say(what="pass", where=name, rows=n, inputs=d, neurons=k, seconds=seconds,
-                    nanoseconds_a_row=1e9 * seconds / n, gflops=6e-9 * n * d * k / seconds)  # fmt: skip
+    Short pieces and their minimum, so that other work on the machine shows little. Set
+    XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" for one thread.
+    """
+    import jax
+    from scipy.optimize import nnls
+
+    from planted.objectives._base import block_value_and_gradient
+    from planted.rows import Work, block_rows, file_rows
+    from planted.rows._chunks import Scratch, _fold
+
+    def least(function: Any) -> float:
+        function()
+        seconds = []
+        for _ in range(12 * repeats):
+            began = time.perf_counter()
+            function()
+            seconds.append(time.perf_counter() - began)
+        return min(seconds)
+
+    found = []
+    for d, k in ((20, 5), (50, 5), (50, 50), (200, 5), (200, 50), (1000, 100)):
+        n = 16_384 if d < 1000 else 8192
+        table = np.random.default_rng(0).standard_normal((n, d + 1), dtype=np.float32)
+        x, y = np.ascontiguousarray(table[:, :-1]), np.ascontiguousarray(table[:, -1])
+        loss, params = loss_over(block_rows(x, y), k, d)
+        work = Work("add", (block_value_and_gradient,), ((loss.bare, params),))
+        with jax.enable_x64(True):
+            held = tuple(jax.numpy.asarray(part) for part in (x, y, np.ones(n, np.float32)))
+            compute = least(
+                lambda held=held, work=work: jax.block_until_ready(
+                    _fold(work.combine, work.functions, held, work.arguments)
+                )
+            )
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(Path(folder) / "rows.npy", table)
+            chunk, scratch = file_rows(Path(folder) / "rows.npy", chunk_rows=n).chunks[0], Scratch()
+            load = least(lambda chunk=chunk, scratch=scratch: chunk.load(scratch))
+        found.append((d, k, 1e9 * compute / n, 1e9 * load / n))
+        say(what="row", inputs=d, neurons=k, compute_ns=found[-1][2], gflops=6 * d * k / found[-1][2],
+            load_ns=found[-1][3], load_gb_per_second=4 * (d + 1) / found[-1][3])  # fmt: skip
+    design = np.array([[6 * d * k, k, d] for d, k, _, _ in found], float)
+    times = np.array([row[2] for row in found])
+    cost = nnls(design / times[:, None], np.ones(len(times)))[0]
+    say(what="model", gflops=1 / cost[0], ns_a_neuron=cost[1], ns_an_input=cost[2],
+        residuals=(design @ cost / times - 1).round(2).tolist())  # fmt: skip
 
 
 def main() -> None:

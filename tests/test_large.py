@@ -202,14 +202,14 @@ def recovered(rows, method, activation, sample):
 
 
 def test_moments_over_all_rows_lead_to_the_same_network(data, memory, tmp_path, cluster):
-    for place in PLACES:
+    for place in (file, two_workers):
         found = recovered(place(data.X, data.y, tmp_path, cluster), "tensor", "tanh", 2000)
         assert match(found.network, memory.network_).weight_error < SAME
 
 
 def test_the_landscape_over_all_rows_leads_to_the_teacher(tmp_path, cluster):
     data = make_planted(4000, 3, 2, output="positive", random_state=0)
-    for place in PLACES:
+    for place in (blocks, two_workers):
         rows = place(data.X, data.y, tmp_path, cluster)
         found = recovered(rows, "landscape", "relu", 1500)
         assert (found.status, found.method) == ("recovered", "landscape")
@@ -261,6 +261,11 @@ def test_certificates_and_standard_errors_over_chunks(data):
 def test_a_method_that_needs_memory_says_so(method, data):
     with pytest.raises(ValueError, match=f"method='{method}' needs all rows in memory at once; for files and clusters"):
         PlantedRegressor(2, "tanh", method=method).fit(block_rows(data.X, data.y))
+
+
+def test_a_sample_too_small_for_the_unknowns_is_refused(data):
+    with pytest.raises(ValueError, match="whose 5 rows cannot determine 10 unknowns; give a larger sample_rows"):
+        PlantedRegressor(2, "tanh").fit(block_rows(data.X, data.y), sample_rows=5)
 
 
 def test_kinks_are_counted_over_chunks():

@@ -162,6 +162,12 @@ def fit_large(
     told.listen(rows.engine)
     seen = survey(rows, sample_rows or sample_size(rows.n_features, n_hidden))
     check(seen.n_rows, rows.n_features, seen.smallest == seen.largest)
+    unknowns = 0 if n_hidden == "auto" else int(n_hidden) * (rows.n_features + 1 + bool(fit_bias))
+    if len(seen.y) < unknowns:
+        raise ValueError(
+            f"the search runs on a sample in memory, whose {len(seen.y):,} rows cannot determine {unknowns:,} "
+            "unknowns; give a larger sample_rows"
+        )
     settings = {
         "n_hidden": n_hidden, "activation": act, "method": method, "fit_bias": fit_bias,
         "fit_intercept": fit_intercept, "random_state": random_state, "sample": len(seen.y),

@@ -242,9 +242,8 @@ def polish_over(loss: Squared, seen: Survey, params: dict[str, Any], progress: P
 def replace_rows(objective: Any, rows: Any) -> Any:
     """The same objective over other rows.
 
-    >>> from planted.objectives import Squared
     >>> loss = Squared([[1.0]], [1.0])
-    >>> float(replace_rows(loss, ArrayRows(jnp.zeros((2, 1)), jnp.zeros(2))).rows.total_weight)
+    >>> float(replace_rows(loss, ArrayRows(jax.numpy.zeros((2, 1)), jax.numpy.zeros(2))).rows.total_weight)
     2.0
     """
     other = objective.bare
