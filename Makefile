@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench lock clean browser gallery docs
+.PHONY: help demo test slow check format bench lock clean browser gallery docs
 
 help:            ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
@@ -21,8 +21,11 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP)   ## recover a planted network, with a progress bar and a plot
 	$(BIN)/planted demo
 
-test: $(STAMP) browser ## run the tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+test: $(STAMP) browser ## run the tests, but for the slow ones
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+slow: $(STAMP)   ## run the slow tests: faults of a cluster, every scikit-learn check of the default, larger recoveries
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 check: $(STAMP)  ## lint, formatting, types
 	$(BIN)/ruff check .

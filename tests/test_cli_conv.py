@@ -83,6 +83,7 @@ def test_noise_is_status_1(capsys, folder):
     assert out.startswith("not recovered")
 
 
+@pytest.mark.slow
 def test_reproduce_du2017_quickly(capsys, tmp_path):
     status, out, _ = run(capsys, "reproduce", "du2017", "--quick", "--out", tmp_path)
     assert status == 0

@@ -31,13 +31,16 @@ HARD = (
     "check_regressor_data_not_an_array",
     "check_regressors_train",
 )
+QUICK = ("check_dict_unchanged", "check_fit2d_1feature", "check_n_features_in", "check_regressors_train")
 
 
 def hard_checks():
     for method in ("landscape", "hermite"):
         for estimator, check in estimator_checks_generator(PlantedRegressor(1, method=method, random_state=0)):
-            if check.func.__name__ in HARD:
-                yield pytest.param(estimator, check, id=f"{method}-{check.func.__name__}")
+            name = check.func.__name__
+            if name in HARD:
+                marks = () if name in QUICK else (pytest.mark.slow,)
+                yield pytest.param(estimator, check, id=f"{method}-{name}", marks=marks)
 
 
 @pytest.mark.parametrize(("estimator", "check"), list(hard_checks()))
@@ -45,9 +48,13 @@ def test_scikit_learn_checks_of_methods_with_assumptions(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks(
-    [PlantedRegressor(random_state=0), PlantedRegressor(n_hidden=2, method="squared", random_state=0)]
-)
+@pytest.mark.slow
+@parametrize_with_checks([PlantedRegressor(random_state=0)])
+def test_scikit_learn_checks_of_the_default(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([PlantedRegressor(n_hidden=2, method="squared", random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -82,7 +89,7 @@ def test_same_seed_same_answer(planted_data):
     np.testing.assert_array_equal(first.network_.weights, second.network_.weights)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_landscape_recovers_inputs_with_a_mean_and_covariance(seed):
     rng = np.random.default_rng(seed)
     mixing = np.eye(4) + 0.4 * rng.standard_normal((4, 4))

@@ -72,6 +72,7 @@ def test_asymptotic_error_is_the_sandwich_with_labels_averaged_out():
     assert found == pytest.approx(np.sqrt(np.trace(bread @ S @ bread)), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fu2018/fig3", "fu2018/fig4"])
 def test_small_study(name):
     entry = find(name)[0]

@@ -201,12 +201,14 @@ def recovered(rows, method, activation, sample):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_moments_over_all_rows_lead_to_the_same_network(data, memory, tmp_path, cluster):
     for place in (file, two_workers):
         found = recovered(place(data.X, data.y, tmp_path, cluster), "tensor", "tanh", 2000)
         assert match(found.network, memory.network_).weight_error < SAME
 
 
+@pytest.mark.slow
 def test_the_landscape_over_all_rows_leads_to_the_teacher(tmp_path, cluster):
     data = make_planted(4000, 3, 2, output="positive", random_state=0)
     for place in (blocks, two_workers):
@@ -217,6 +219,7 @@ def test_the_landscape_over_all_rows_leads_to_the_teacher(tmp_path, cluster):
         assert rows.engine.counts.passes > 10
 
 
+@pytest.mark.slow
 def test_a_shared_filter_is_that_of_memory(tmp_path, cluster):
     data = make_planted_conv(3000, 2, 3, noise=0.1, random_state=0)
     first = PlantedConvRegressor(random_state=0).fit(data.X, data.y)
@@ -227,6 +230,7 @@ def test_a_shared_filter_is_that_of_memory(tmp_path, cluster):
         assert other.result_.noise == pytest.approx(first.result_.noise, rel=SAME)
 
 
+@pytest.mark.slow
 def test_labels_are_those_of_memory(tmp_path, cluster):
     data = make_planted(
         6000, 2, 1, activation="sigmoid", weights=[[4, 0]], task="classification", random_state=0
@@ -343,6 +347,7 @@ def test_a_full_disk_is_an_error_that_loses_nothing(tmp_path):
     assert np.array_equal(again.once("first", dict)["a"], np.ones(3))
 
 
+@pytest.mark.slow
 def test_killed_workers_do_not_change_the_result(data, memory, cluster):
     from planted.rows import dask_rows
 
@@ -368,6 +373,7 @@ def test_killed_workers_do_not_change_the_result(data, memory, cluster):
     assert match(hurt.network_, memory.network_).weight_error < SAME
 
 
+@pytest.mark.slow
 def test_a_lost_scheduler_is_an_error_and_the_checkpoint_resumes(data, memory, tmp_path):
     dask = pytest.importorskip("dask")
     from planted.rows import RowsLostError, dask_engine

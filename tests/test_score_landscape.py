@@ -190,6 +190,7 @@ def visible(seed):
 CASES = [(Logistic(5), 0), (GaussianMixture.symmetric(5), next(seed for seed in range(10) if visible(seed)))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("density", "seed"), CASES, ids=repr)
 def test_l_recovers_where_the_gaussian_loss_does_not(density, seed):
     """d = k = 5, random orthogonal teacher, known density, no refinement: error below 0.02 for L, above 0.1 for G."""
@@ -204,6 +205,7 @@ def test_l_recovers_where_the_gaussian_loss_does_not(density, seed):
         assert parameter_error(descend(G, start), data.teacher.weights) > 0.1
 
 
+@pytest.mark.slow
 def test_fewer_neurons_than_inputs():
     density = HyperbolicSecant(6)
     data = datasets.make_planted(150_000, 6, 3, inputs=density, random_state=0)
@@ -247,6 +249,7 @@ def test_the_mixture_of_the_paper_gives_relu_neurons_along_the_axes_no_fourth_mo
     assert error.max() < 0.02
 
 
+@pytest.mark.slow
 def test_mixed_signs_are_noticed():
     density = GaussianMixture.symmetric(3)
     data = datasets.make_planted(40_000, 3, 3, inputs=density, random_state=1)

@@ -110,6 +110,7 @@ def test_wrong_inputs_get_one_sentence(inputs, error, message, method):
         PlantedRegressor(1, method=method, inputs=inputs, random_state=0).fit(X, X[:, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inputs", [Logistic(3), "logistic", "auto", LocalLikelihood("rule")], ids=repr)
 def test_the_front_door_takes_every_kind_of_inputs(inputs):
     data = datasets.make_planted(5000, 3, 2, inputs=Logistic(3), random_state=0)
