@@ -56,7 +56,7 @@ class Setting:
 SETTINGS = {
     "fig1": (Setting(50, 256, 40_000, 0.05), Setting(15, 256, 10_000, 0.05)),
     "fig2": (Setting(50, 8192, 1400, 4.0), Setting(15, 4096, 500, 2.0)),
-    "fig3": (Setting(50, 65_536, 600, 0.1), Setting(15, 16_384, 400, 0.1)),
+    "fig3": (Setting(50, 65_536, 500, 0.1), Setting(15, 16_384, 400, 0.1)),
 }
 
 
@@ -107,7 +107,7 @@ def _solver(figure: str, setting: Setting) -> FirstOrder:
         return FirstOrder(optax.sgd(cuts))
     if figure == "fig2":
         return FirstOrder(optax.sgd(optax.cosine_decay_schedule(setting.rate, setting.steps)), project=unit_rows)
-    hold = 3 * setting.steps // 4
+    hold = 4 * setting.steps // 5
     decay = optax.cosine_decay_schedule(setting.rate, setting.steps - hold)
     return FirstOrder(optax.sgd(optax.join_schedules([optax.constant_schedule(setting.rate), decay], [hold])))
 
