@@ -99,7 +99,8 @@ def _fit_logistic(x: np.ndarray, p: np.ndarray, trials: int) -> tuple[np.ndarray
 def crossing_error(values: np.ndarray, counts: np.ndarray, trials: int, seed: int = 0) -> float:
     """Standard error of the crossing, by resampling the problems of every value (200 times).
 
-    `counts` (values, problems) are successes out of `trials`.
+    `counts` (values, problems) are successes out of `trials`. It is half the distance between the 16th and the 84th
+    percentile: a resample without both outcomes has its crossing anywhere.
 
     >>> counts = np.repeat([[0, 0, 1], [0, 1, 1], [1, 1, 1]], 10, axis=1)
     >>> 0 < crossing_error(np.array([1.0, 2.0, 3.0]), counts, 1) < 0.5
@@ -108,7 +109,8 @@ def crossing_error(values: np.ndarray, counts: np.ndarray, trials: int, seed: in
     n, problems = counts.shape
     picks = np.random.default_rng(seed).integers(problems, size=(_DRAWS, n, problems))
     fractions = np.take_along_axis(counts[None], picks, axis=2).mean(axis=2) / trials
-    return float(np.std(_fit_logistic(np.asarray(values, np.float64), fractions, problems * trials)[0]))
+    crossings = _fit_logistic(np.asarray(values, np.float64), fractions, problems * trials)[0]
+    return float(np.subtract(*np.percentile(crossings, [84, 16])) / 2)
 
 
 def _predict(params: Any, x: jax.Array, activation: Activation, neurons: Any = 1.0) -> jax.Array:
