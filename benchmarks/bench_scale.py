@@ -86,19 +86,11 @@ def loss_over(rows: Any, hidden: int, columns: int) -> tuple[Any, Any]:
     return Squared.on(rows, activations.get("tanh")), params
 
 
-def timed(function: Any, repeats: int) -> float:
-    """Median seconds of a call, the first one left out."""
-    function()
-    seconds = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - began)
-    return float(np.median(seconds))
-
-
 def throughput(path: Path, hidden: int, some: int, repeats: int) -> None:
-    """Rows a second per gradient: from the file, and from an array of `some` of its rows in memory."""
+    """Rows a second per gradient: from the file, and from an array of `some` of its rows in memory, taken in turns.
+
+    In turns, since other work on the machine comes and goes: a pass over the file, then as many rows in memory.
+    """
     import jax
 
     from planted.precision import to_jax
@@ -107,9 +99,9 @@ def throughput(path: Path, hidden: int, some: int, repeats: int) -> None:
     rows = file_rows(path)
     d = rows.n_features
     loss, params = loss_over(rows, hidden, d)
-    seconds = timed(lambda: loss.gradient(params), repeats)
-    file_rate = rows.n_rows / seconds
-    say(what="gradient from file", rows=rows.n_rows, seconds=seconds, rows_per_second=file_rate, peak_gb=peak_gb())
+    loss.gradient(params)
+    loss.gradient(params)
+    say(what="two gradients from file", rows=rows.n_rows, peak_gb=peak_gb())
     parts, count = [], 0
     for chunk in rows.chunks:
         if count >= some:
@@ -119,10 +111,20 @@ def throughput(path: Path, hidden: int, some: int, repeats: int) -> None:
     with jax.enable_x64(True):
         held = ArrayRows(to_jax(np.concatenate([x for x, _ in parts])), to_jax(np.concatenate([y for _, y in parts])))
         del parts
-    loss, params = loss_over(held, hidden, d)
-    seconds = timed(lambda: loss.gradient(params), max(repeats, 5))
-    rate = count / seconds
-    say(what="gradient in memory", rows=count, seconds=seconds, rows_per_second=rate, ratio=file_rate / rate)
+    in_memory, _ = loss_over(held, hidden, d)
+    in_memory.gradient(params)
+    turns = max(1, rows.n_rows // count)
+    nanoseconds = {"file": [], "memory": []}
+    for _ in range(repeats):
+        for name, one, times, n in (("file", loss, 1, rows.n_rows), ("memory", in_memory, turns, turns * count)):
+            began = time.perf_counter()
+            for _ in range(times):
+                one.gradient(params)
+            nanoseconds[name].append(1e9 * (time.perf_counter() - began) / n)
+    median = {name: float(np.median(found)) for name, found in nanoseconds.items()}
+    say(what="gradient", rows={"file": rows.n_rows, "memory": count}, nanoseconds_a_row=median,
+        ratio=median["memory"] / median["file"],
+        ratio_of_least=min(nanoseconds["memory"]) / min(nanoseconds["file"]))  # fmt: skip
 
 
 def fit(path: Path, hidden: int) -> None:
@@ -155,26 +157,33 @@ def polish(rows: Any, hidden: int, columns: int, steps: int = 8) -> tuple[float,
     return (time.perf_counter() - began) / (run.n_steps + 1), run
 
 
-def workers(rows: int, columns: int, hidden: int) -> None:
-    """Seconds a pass of the polish with one and with two local workers, one thread each."""
+def workers(rows: int, columns: int, hidden: int, repeats: int) -> None:
+    """Seconds a pass of the polish with one and with two local workers, one thread each, taken in turns."""
     import dask.array as da
 
     from planted.rows import dask_engine, dask_rows
 
-    seconds = {}
-    for count in (1, 2):
-        engine = dask_engine(workers=count)
-        try:
+    teacher = teacher_of(columns, hidden)
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    engines = {count: dask_engine(workers=count) for count in seconds}
+    try:
+        held = {}
+        for count, engine in engines.items():
             source = da.random.default_rng(0)
-            X = source.standard_normal((rows, columns), chunks=(100_000, columns), dtype=np.float32)
-            teacher = teacher_of(columns, hidden)
+            X = source.standard_normal((rows, columns), chunks=(250_000, columns), dtype=np.float32)
             y = X.map_blocks(answer, teacher.weights, teacher.output, drop_axis=1, dtype=np.float32)
-            seconds[count], run = polish(dask_rows(X, y, client=engine.client), hidden, columns)
-            say(what="polish", workers=count, rows=rows, seconds_per_pass=seconds[count], steps=run.n_steps,
-                value=run.value)  # fmt: skip
-        finally:
+            held[count] = dask_rows(X, y, client=engine.client)
+            polish(held[count], hidden, columns)
+        for _ in range(repeats):
+            for count in engines:
+                taken, run = polish(held[count], hidden, columns)
+                seconds[count].append(taken)
+                say(what="polish", workers=count, rows=rows, seconds_per_pass=taken, steps=run.n_steps, value=run.value)
+    finally:
+        for engine in engines.values():
             engine.close()
-    say(what="two workers against one", speedup=seconds[1] / seconds[2])
+    ratios = np.divide(seconds[1], seconds[2])
+    say(what="two workers against one", speedup=float(np.median(ratios)), all=ratios.round(2).tolist())
 
 
 def answer(x: np.ndarray, weights: np.ndarray, output: np.ndarray) -> np.ndarray:
@@ -284,7 +293,7 @@ def main() -> None:
         one.add_argument("--columns", type=int, default=50)
         one.add_argument("--hidden", type=int, default=5)
         one.add_argument("--noise", type=float, default=0.1)
-        one.add_argument("--repeats", type=int, default=3)
+        one.add_argument("--repeats", type=int, default=7)
         one.add_argument("--some", type=int, default=2_000_000)
         one.add_argument("--kills", type=int, default=5)
     a = parser.parse_args()
@@ -297,7 +306,7 @@ def main() -> None:
             fit(a.path, a.hidden)
             throughput(a.path, a.hidden, a.some, a.repeats)
         case "workers":
-            workers(a.rows, a.columns, a.hidden)
+            workers(a.rows, a.columns, a.hidden, a.repeats)
             faults(DEFAULT_ROWS["faults"], a.kills)
             model(a.repeats)
         case "faults":

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -202,16 +203,17 @@ def recovered(rows, method, activation, sample):
 
 
 @pytest.mark.slow
-def test_moments_over_all_rows_lead_to_the_same_network(data, memory, tmp_path, cluster):
-    for place in (file, two_workers):
-        found = recovered(place(data.X, data.y, tmp_path, cluster), "tensor", "tanh", 2000)
+@pytest.mark.parametrize("method", ["auto", "expand", "squared", "tensor"])
+def test_every_method_leads_to_the_network_of_memory(method, data, memory, tmp_path, cluster):
+    for place in PLACES:
+        found = recovered(place(data.X, data.y, tmp_path, cluster), method, "tanh", 2000)
         assert match(found.network, memory.network_).weight_error < SAME
 
 
 @pytest.mark.slow
 def test_the_landscape_over_all_rows_leads_to_the_teacher(tmp_path, cluster):
     data = make_planted(4000, 3, 2, output="positive", random_state=0)
-    for place in (blocks, two_workers):
+    for place in PLACES:
         rows = place(data.X, data.y, tmp_path, cluster)
         found = recovered(rows, "landscape", "relu", 1500)
         assert (found.status, found.method) == ("recovered", "landscape")
@@ -223,8 +225,8 @@ def test_the_landscape_over_all_rows_leads_to_the_teacher(tmp_path, cluster):
 def test_a_shared_filter_is_that_of_memory(tmp_path, cluster):
     data = make_planted_conv(3000, 2, 3, noise=0.1, random_state=0)
     first = PlantedConvRegressor(random_state=0).fit(data.X, data.y)
-    for place in (file, two_workers):
-        rows = place(data.X, data.y, tmp_path, cluster)
+    for place in PLACES:
+        rows = place(data.X.reshape(len(data.y), -1), data.y, tmp_path, cluster)
         other = PlantedConvRegressor(n_patches=2, random_state=0).fit(rows, sample_rows=2000)
         assert match(other.network_, first.network_).weight_error < SAME
         assert other.result_.noise == pytest.approx(first.result_.noise, rel=SAME)
@@ -237,13 +239,46 @@ def test_labels_are_those_of_memory(tmp_path, cluster):
     )  # fmt: skip
     y = np.where(data.y > 0, 3.0, -1.0)
     first = PlantedClassifier(1, random_state=0, restarts=0).fit(data.X, y)
-    for place in (file, two_workers):
+    for place in PLACES:
         rows = place(data.X, y, tmp_path, cluster)
         other = PlantedClassifier(1, random_state=0, restarts=0).fit(rows, sample_rows=3000)
         assert match(other.network_, first.network_).weight_error < SAME
         assert np.array_equal(other.classes_, [-1.0, 3.0])
         assert other.uncertainty_.expected_error == pytest.approx(first.uncertainty_.expected_error, rel=1e-8)
         assert other.certificate_.kind == first.certificate_.kind
+
+
+def test_rows_beyond_the_last_whole_block_count_too():
+    X, y = np.random.default_rng(0).standard_normal((10_000, 2)), np.arange(10_000.0)
+    params = {"weights": np.ones((1, 2)), "output": np.ones(1)}
+    chunked = Squared.on(block_rows(X, y, chunk_rows=9000), activations.get("tanh"))
+    ours, theirs = chunked.gradient(params), Squared(X, y, "tanh").gradient(params)
+    assert np.allclose(ours["weights"], theirs["weights"], rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_certificate_over_two_workers_is_that_of_memory(data, memory, tmp_path, cluster):
+    params = {"weights": memory.network_.weights, "output": memory.network_.output}
+    loss = Squared(data.X, data.y, "tanh")
+    theirs = certify(loss, params)
+    for place in PLACES:
+        ours = certify(Squared.on(place(data.X, data.y, tmp_path, cluster), loss.activation), params)
+        assert ours.kind == theirs.kind == "local minimum"
+        assert ours.min_eigenvalue == pytest.approx(theirs.min_eigenvalue, rel=SAME)
+
+
+def test_a_worker_of_our_own_cluster_computes_in_one_thread(cluster):
+    cores = cluster.client.run(os.sched_getaffinity, 0)
+    assert all(found == os.sched_getaffinity(0) for found in cores.values())
+    names = cluster.client.run(_pool_threads)
+    assert set(names.values()) == {1}
+
+
+def _pool_threads():
+    """How many threads JAX has for parts of one computation."""
+    jax.block_until_ready(jax.numpy.ones((2000, 2000)) @ jax.numpy.ones((2000, 2000)))
+    names = [Path(f"/proc/self/task/{task}/comm").read_text() for task in os.listdir("/proc/self/task")]
+    return sum("Eigen" in name for name in names)
 
 
 def test_certificates_and_standard_errors_over_chunks(data):

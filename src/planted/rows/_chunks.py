@@ -86,10 +86,19 @@ class Scratch:
         return ring[-1]
 
 
-def _given_away(array: np.ndarray) -> Any:
-    """The array as JAX takes it: its own memory where it is aligned, otherwise a copy."""
+def laid_out(array: np.ndarray, rows: int | None = None) -> np.ndarray:
+    """`array` itself if JAX can use it without a copy, else an aligned copy; with zeros up to `rows` rows.
+
+    >>> laid_out(np.ones(3), 4)
+    array([1., 1., 1., 0.])
+    """
+    rows = len(array) if rows is None else rows
     usable = array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % 64 == 0
-    return jax.dlpack.from_dlpack(array) if usable else array
+    if usable and rows == len(array):
+        return array
+    place = aligned((rows, *array.shape[1:]), array.dtype)
+    place[: len(array)], place[len(array) :] = array, 0
+    return place
 
 
 def row_keys(seed: int, start: int, rows: int) -> np.ndarray:
@@ -116,12 +125,6 @@ class Work:
     excluded: tuple[int, float] | None = None
 
 
-def _padded(array: np.ndarray, rows: int) -> np.ndarray:
-    if len(array) == rows:
-        return array
-    return np.concatenate([array, np.zeros((rows - len(array), *array.shape[1:]), array.dtype)])
-
-
 @partial(jax.jit, static_argnums=(0, 1))
 def _fold(combine: str, functions: tuple[Any, ...], arrays: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
     def whole(block: Block) -> Any:
@@ -132,6 +135,12 @@ def _fold(combine: str, functions: tuple[Any, ...], arrays: tuple[Any, ...], arg
         return functions[-1](block, *arguments[-1])
 
     return ArrayRows(*arrays).fold(combine, whole)
+
+
+def _pieces(n: int) -> list[slice]:
+    """Whole blocks of n rows, which need no padding and hence no copy, and the rest."""
+    whole = n - n % BLOCK_SIZE
+    return [cut for cut in (slice(0, whole), slice(whole, n)) if cut.stop > cut.start]
 
 
 @float64
@@ -148,13 +157,17 @@ def fold_arrays(arrays: Arrays, start: int, work: Work) -> Any:
     if work.excluded is not None:
         seed, threshold = work.excluded
         weight = np.where(row_keys(seed, start, n) < threshold, 0, weight).astype(weight.dtype)
+    return combined(work.combine, (_fold_piece([a[cut] for a in (x, y, weight)], work) for cut in _pieces(n)))
+
+
+def _fold_piece(arrays: list[np.ndarray], work: Work) -> Any:
+    n = len(arrays[1])
     # Few sizes make few compilations.
-    rows = -(-n // BLOCK_SIZE) * BLOCK_SIZE if n > BLOCK_SIZE else max(8, 1 << (n - 1).bit_length())
-    padded = tuple(_given_away(_padded(array, rows)) for array in (x, y, weight))
-    result = jax.tree.map(np.asarray, _fold(work.combine, work.functions, padded, work.arguments))
-    for array in padded:
-        if isinstance(array, jax.Array):
-            array.delete()
+    rows = n if n % BLOCK_SIZE == 0 else max(8, 1 << (n - 1).bit_length())
+    given = tuple(jax.dlpack.from_dlpack(laid_out(array, rows)) for array in arrays)
+    result = jax.tree.map(np.asarray, _fold(work.combine, work.functions, given, work.arguments))
+    for array in given:
+        array.delete()
     return result
 
 

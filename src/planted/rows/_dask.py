@@ -5,6 +5,7 @@ The one module that imports Dask (`pip install planted[dask]`).
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from planted.rows._chunks import Arrays, Chunk, ChunkedRows, Engine, RowsLostError, Scratch, Work, combined, fold_arrays
+from planted.rows._chunks import (
+    Arrays,
+    Chunk,
+    ChunkedRows,
+    Engine,
+    RowsLostError,
+    Scratch,
+    Work,
+    combined,
+    fold_arrays,
+    laid_out,
+)
 from planted.rows._files import file_rows
 
 try:
@@ -29,10 +41,10 @@ _INLINE_BYTES = 100_000
 _LOST = (FutureCancelledError, distributed.CancelledError, TimeoutError, OSError, RuntimeError)
 # One thread a worker, so that two workers on two cores do not compete.
 _WORKER_ENVIRONMENT = {
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "POLARS_MAX_THREADS": "1",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
 }
 
 
@@ -57,6 +69,17 @@ def _as_arrays(x: Any, y: Any) -> Arrays:
     return np.ascontiguousarray(inputs), np.ascontiguousarray(np.asarray(y).reshape(len(inputs)), inputs.dtype), None
 
 
+def as_block(block: Any) -> np.ndarray:
+    """A block as passes want it: in order, of float32 or float64, and where JAX uses it without a copy.
+
+    >>> block = as_block(np.ones((3, 2), int))
+    >>> block.dtype.name, block.ctypes.data % 64
+    ('float64', 0)
+    """
+    array = np.asarray(block)
+    return laid_out(array if array.dtype == np.float32 else np.asarray(array, np.float64))
+
+
 def run_on_block(x: Any, y: Any, start: int, task: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """A worker's part: `task` on a block that it holds."""
     return task(_as_arrays(x, y), start, *args)
@@ -77,12 +100,34 @@ def same(value: Any) -> Any:
     return value
 
 
-def local_cluster(workers: int | None = None) -> distributed.LocalCluster:
-    """A cluster of spawned processes on this machine, one thread each."""
+class OneThread(distributed.WorkerPlugin):
+    """Lets JAX make one thread in a worker: it makes as many as there are cores it may use when it starts.
+
+    Afterwards its threads may run on any core again, so that workers go where other work leaves room.
+    """
+
+    def setup(self, worker: Any) -> None:
+        """Called in a worker before its first task, and in those that replace lost ones."""
+        if not hasattr(os, "sched_setaffinity"):
+            return
+        import jax
+
+        cores = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(cores)})
+        jax.devices()
+        for thread in os.listdir("/proc/self/task"):
+            os.sched_setaffinity(int(thread), cores)
+
+
+def local_cluster(workers: int | None = None) -> tuple[distributed.Client, distributed.LocalCluster]:
+    """A client of a new cluster of spawned processes on this machine, one thread each, and the cluster."""
     with dask.config.set({"distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT}):
-        return distributed.LocalCluster(
+        cluster = distributed.LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
         )
+    client = distributed.Client(cluster)
+    client.register_plugin(OneThread())
+    return client, cluster
 
 
 class DaskEngine(Engine):
@@ -102,9 +147,8 @@ class DaskEngine(Engine):
             try:
                 client = distributed.get_client()
             except ValueError:
-                cluster = local_cluster()
-                client = distributed.Client(cluster)
-                owned = (client, cluster)
+                owned = local_cluster()
+                client = owned[0]
         self.client, self.owned = client, owned
         self.address = str(getattr(client.scheduler, "address", client.scheduler))
 
@@ -112,7 +156,7 @@ class DaskEngine(Engine):
         """`task(arrays, start, *args)` of every chunk, where the chunk is, in the order of chunks."""
         futures = self._submit(chunks, task, args)
         for index, chunk in enumerate(chunks):
-            yield self._retried(self._result, partial(self._submit_one, chunk, task, args), futures[index])
+            yield self._retried(self._result, partial(self._again, chunk, task, args), futures[index])
             futures[index] = None
 
     def fold(self, chunks: Sequence[Chunk], work: Work) -> Any:
@@ -136,7 +180,7 @@ class DaskEngine(Engine):
         self.counts.passes += 1
         began = time.perf_counter()
         futures = self._submit(chunks, fold_arrays, (work,))
-        groups = [self._call(add_up, work.combine, futures[i : i + _GROUP]) for i in range(0, len(futures), _GROUP)]
+        groups = self._calls(add_up, [(work.combine, futures[i : i + _GROUP]) for i in range(0, len(futures), _GROUP)])
         results = []
         for done, group in enumerate(groups, 1):
             results.append(self._result(group))
@@ -149,20 +193,26 @@ class DaskEngine(Engine):
         return combined(work.combine, iter(results))
 
     def _call(self, function: Callable[..., Any], *args: Any) -> Any:
+        return self._calls(function, [args])[0]
+
+    def _calls(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Futures of `function(*args)` for each `args`, submitted together: one by one the scheduler takes longer."""
         try:
-            return self.client.submit(function, *args, pure=False)
+            futures: list[Any] = self.client.map(function, *zip(*arguments, strict=True), pure=False)
         except _LOST as error:
             raise self._lost(error) from None
+        return futures
 
     def _submit(self, chunks: Sequence[Chunk], task: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         if sum(np.size(leaf) for leaf in _leaves(args)) * 8 > _INLINE_BYTES:
             args = self._call(same, args)
-        return [self._submit_one(chunk, task, args) for chunk in chunks]
+        held = [(c.x, c.y, c.start, task, args) for c in chunks if isinstance(c, RemoteChunk)]
+        if held:
+            return self._calls(run_on_block, held)
+        return self._calls(run_on_chunk, [(chunk, task, args) for chunk in chunks])
 
-    def _submit_one(self, chunk: Chunk, task: Callable[..., Any], args: Any) -> Any:
-        if isinstance(chunk, RemoteChunk):
-            return self._call(run_on_block, chunk.x, chunk.y, chunk.start, task, args)
-        return self._call(run_on_chunk, chunk, task, args)
+    def _again(self, chunk: Chunk, task: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        return self._submit([chunk], task, args)[0]
 
     def _result(self, future: Any) -> Any:
         """What a task returned; a scheduler that is gone is an error, not a wait without end."""
@@ -243,11 +293,11 @@ def dask_rows(X: Any, y: Any = None, *, target: str = "y", client: distributed.C
         y = y.to_dask_array()
     if X.ndim > 1 and any(len(cuts) > 1 for cuts in X.chunks[1:]):
         X = X.rechunk({axis: -1 for axis in range(1, X.ndim)})
-    X, y = engine.client.persist([X, y])
+    X, y = engine.client.persist([_as_blocks(X), _as_blocks(y)])
     if any(np.isnan(size) for size in (*X.chunks[0], *y.chunks[0])):
         X, y = X.compute_chunk_sizes(), y.compute_chunk_sizes()
     if X.chunks[0] != y.chunks[0]:
-        y = engine.client.persist(y.rechunk((X.chunks[0],)))
+        y = engine.client.persist(_as_blocks(y.rechunk((X.chunks[0],))))
     futures = [_block_futures(collection) for collection in (X, y)]
     chunks, start = [], 0
     for index, rows in enumerate(X.chunks[0]):
@@ -258,6 +308,10 @@ def dask_rows(X: Any, y: Any = None, *, target: str = "y", client: distributed.C
         raise ValueError("the Dask collection has no rows")
     shape = tuple(int(size) for size in X.shape[1:])
     return ChunkedRows(tuple(chunks), shape, engine, names or tuple(f"x{i}" for i in range(shape[-1])))
+
+
+def _as_blocks(collection: Any) -> Any:
+    return collection.map_blocks(as_block, dtype=np.float32 if collection.dtype == np.float32 else np.float64)
 
 
 def _block_futures(collection: Any) -> dict[int, Any]:
@@ -272,8 +326,7 @@ def dask_engine(scheduler: str | None = None, workers: int | None = None) -> Das
     The engine's `close` ends the connection, and the cluster if it is new.
     """
     if scheduler is None:
-        cluster = local_cluster(workers)
-        client = distributed.Client(cluster)
+        client, cluster = local_cluster(workers)
         return DaskEngine(client, (client, cluster))
     try:
         client = distributed.Client(scheduler, timeout=10)
@@ -287,7 +340,7 @@ def spread(engine: DaskEngine, function: Callable[..., Any], arguments: Sequence
 
     A call whose worker dies is made again; a scheduler that is gone is a :class:`RowsLostError`.
     """
-    places = {engine._call(function, *args): place for place, args in enumerate(arguments)}
+    places = {future: place for place, future in enumerate(engine._calls(function, arguments))}
     done = distributed.as_completed(list(places), raise_errors=False)
     try:
         for future in done:
