@@ -114,8 +114,25 @@ def drawn_mixture(seed: int, d: int = 5) -> GaussianMixture:
     return GaussianMixture([0.5, 0.5], means, np.stack(covs))
 
 
+def two_spreads(seed: int, d: int = 5) -> GaussianMixture:
+    """A mixture of two Gaussians, equally likely, of clearly different spread, and near each other for their spread.
+
+    Covariances are s² Q diag(u) Qᵀ with s² = 0.1 and 1, random rotations Q and u uniform on [0.7, 1.3]; means are s
+    times uniform on [−½, ½]. The scales alone make E‖z‖⁴ of whitened rows 1.67 times that of a Gaussian, and a·x of a
+    unit a is rarely a standard deviation from zero, so that all κ* have one sign.
+    """
+    rng = np.random.default_rng(seed)
+    means, covs = [], []
+    for square in (0.1, 1.0):
+        rotation = ortho_group.rvs(d, random_state=rng)
+        covs.append(square * (rotation * rng.uniform(0.7, 1.3, d)) @ rotation.T)
+        means.append(square**0.5 * rng.uniform(-0.5, 0.5, d))
+    return GaussianMixture([0.5, 0.5], np.stack(means), np.stack(covs))
+
+
 DENSITIES: dict[str, Callable[[int, int], Density]] = {
     "logistic product": lambda seed, d: Logistic(d),
+    "mixture of two spreads": two_spreads,
     "drawn mixture": drawn_mixture,
     "the paper's mixture": lambda seed, d: GaussianMixture.symmetric(d),
     "the paper's mixture, half the length": lambda seed, d: GaussianMixture.symmetric(d, d**0.5 / 2),

@@ -323,12 +323,20 @@ def _claims_4(config: Config, rows: Rows) -> list[Claim]:
     )
     L, each = estimated(shorter)
     known, G = last(shorter, "L known"), last(shorter, "G")
+    recovered = [h for h, values in L.items() if np.median(values) < RECOVERED]
+    verdict = "fails"
+    if np.median(G) > LOST and np.median(known) < RECOVERED:
+        if len(recovered) == len(L):
+            verdict = "holds"
+        elif recovered and min(recovered) > max(set(L) - set(recovered)):
+            verdict = "explained"
     claims.append(
-        claim(
+        Claim(
             "with means half as long, κ* ≠ 0, L recovers with known and estimated scores, and G does not",
             "not shown",
             f"G {shown(G)}, L known {shown(known)}, L with {each}",
-            bool(np.median(G) > LOST) and all(np.median(values) < RECOVERED for values in (known, *L.values())),
+            verdict,
+            "the variance of an estimated S₄ grows like h^−(d+8): a thousandfold from h = 1 to 0.5",
         )
     )
     return claims
