@@ -37,7 +37,9 @@ except ImportError:
 
 _GROUP = 16
 _ATTEMPTS = 10
+_BUNDLE = 8
 _INLINE_BYTES = 100_000
+_GATHERED_BYTES = 2**24
 _LOST = (FutureCancelledError, distributed.CancelledError, TimeoutError, OSError, RuntimeError)
 # One thread a worker, so that two workers on two cores do not compete.
 _WORKER_ENVIRONMENT = {
@@ -88,6 +90,23 @@ def run_on_block(x: Any, y: Any, start: int, task: Callable[..., Any], args: tup
 def run_on_chunk(chunk: Chunk, task: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """A worker's part: `task` on a chunk that it loads."""
     return task(chunk.load(), chunk.start, *args)
+
+
+def run_on_bundle(sources: list[Any], args: tuple[Any, ...]) -> list[Any]:
+    """A worker's part of a pass over several chunks, one after the other."""
+    found = []
+    for source in sources:
+        if isinstance(source, tuple):
+            x, y, start = source
+            found.append(run_on_block(x, y, start, fold_arrays, args))
+        else:
+            found.append(run_on_chunk(source, fold_arrays, args))
+    return found
+
+
+def _source(chunk: Chunk) -> Any:
+    """What a worker needs to have a chunk's rows."""
+    return (chunk.x, chunk.y, chunk.start) if isinstance(chunk, RemoteChunk) else chunk
 
 
 def add_up(combine: str, results: list[Any]) -> Any:
@@ -150,6 +169,7 @@ class DaskEngine(Engine):
                 owned = local_cluster()
                 client = owned[0]
         self.client, self.owned = client, owned
+        self.result_bytes: dict[Any, float] = {}
         self.address = str(getattr(client.scheduler, "address", client.scheduler))
 
     def run(self, chunks: Sequence[Chunk], task: Callable[..., Any], *args: Any) -> Iterator[Any]:
@@ -177,20 +197,64 @@ class DaskEngine(Engine):
         )
 
     def _fold(self, chunks: Sequence[Chunk], work: Work) -> Any:
+        """Where a pass of the same kind had a small result, chunks that are in one place make one task."""
         self.counts.passes += 1
         began = time.perf_counter()
-        futures = self._submit(chunks, fold_arrays, (work,))
-        groups = self._calls(add_up, [(work.combine, futures[i : i + _GROUP]) for i in range(0, len(futures), _GROUP)])
-        results = []
-        for done, group in enumerate(groups, 1):
-            results.append(self._result(group))
-            finished = min(done * _GROUP, len(chunks))
-            if self.observer is not None:
-                self.observer(finished, len(chunks), self.counts)
+        kind = (work.functions, tuple(np.shape(leaf) for leaf in _leaves((work,))))
+        small = self.result_bytes.get(kind, np.inf) * len(chunks) <= _GATHERED_BYTES
+        results = self._in_bundles(chunks, work) if small else self._in_groups(chunks, work)
+        total = combined(work.combine, iter(results))
+        self.result_bytes[kind] = sum(leaf.nbytes for leaf in _leaves((total,)))
         self.counts.chunks += len(chunks)
         self.counts.rows += sum(chunk.rows for chunk in chunks)
         self.counts.seconds += time.perf_counter() - began
-        return combined(work.combine, iter(results))
+        return total
+
+    def _in_groups(self, chunks: Sequence[Chunk], work: Work) -> list[Any]:
+        """Sums of sixteen chunks each, a task a chunk, added up on the workers."""
+        futures = self._submit(chunks, fold_arrays, (work,))
+        groups = self._calls(add_up, [(work.combine, futures[i : i + _GROUP]) for i in range(0, len(futures), _GROUP)])
+        results = []
+        for group in groups:
+            results.append(self._result(group))
+            self._observe(min(len(results) * _GROUP, len(chunks)), len(chunks))
+        return results
+
+    def _in_bundles(self, chunks: Sequence[Chunk], work: Work) -> list[Any]:
+        """The same sums, of the same chunks in the same order, from fewer tasks: their results are added up here."""
+        bundles = self._bundles(chunks)
+        args = self._sent((work,))
+        futures = self._calls(run_on_bundle, [([_source(chunks[i]) for i in bundle], args) for bundle in bundles])
+        found: list[Any] = [None] * len(chunks)
+        done = 0
+        for bundle, future in zip(bundles, futures, strict=True):
+            for index, result in zip(bundle, self._result(future), strict=True):
+                found[index] = result
+            done += len(bundle)
+            self._observe(done, len(chunks))
+        return [add_up(work.combine, found[i : i + _GROUP]) for i in range(0, len(found), _GROUP)]
+
+    def _bundles(self, chunks: Sequence[Chunk]) -> list[list[int]]:
+        """Numbers of chunks that one task takes: blocks that are on one worker, or consecutive chunks of files."""
+        places: dict[Any, list[int]] = {}
+        held = [chunk.x for chunk in chunks if isinstance(chunk, RemoteChunk)]
+        try:
+            where = self.client.who_has(held) if held else {}
+        except _LOST as error:
+            raise self._lost(error) from None
+        few = max(1, min(_BUNDLE, len(chunks) // _GROUP))
+        for index, chunk in enumerate(chunks):
+            place = where.get(chunk.x.key) if isinstance(chunk, RemoteChunk) else index // few
+            places.setdefault(place or index, []).append(index)
+        bundles = []
+        for mine in places.values():
+            size = -(-len(mine) // -(-len(mine) // _BUNDLE))
+            bundles += [mine[i : i + size] for i in range(0, len(mine), size)]
+        return bundles
+
+    def _observe(self, done: int, total: int) -> None:
+        if self.observer is not None:
+            self.observer(done, total, self.counts)
 
     def _call(self, function: Callable[..., Any], *args: Any) -> Any:
         return self._calls(function, [args])[0]
@@ -204,12 +268,15 @@ class DaskEngine(Engine):
         return futures
 
     def _submit(self, chunks: Sequence[Chunk], task: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
-        if sum(np.size(leaf) for leaf in _leaves(args)) * 8 > _INLINE_BYTES:
-            args = self._call(same, args)
+        args = self._sent(args)
         held = [(c.x, c.y, c.start, task, args) for c in chunks if isinstance(c, RemoteChunk)]
         if held:
             return self._calls(run_on_block, held)
         return self._calls(run_on_chunk, [(chunk, task, args) for chunk in chunks])
+
+    def _sent(self, args: tuple[Any, ...]) -> Any:
+        """`args`, or where they are large a future of them, so that they travel once to each worker."""
+        return self._call(same, args) if sum(leaf.nbytes for leaf in _leaves(args)) > _INLINE_BYTES else args
 
     def _again(self, chunk: Chunk, task: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         return self._submit([chunk], task, args)[0]
