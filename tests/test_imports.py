@@ -13,7 +13,7 @@ ROOT = Path(planted.__file__).parent
 
 # A module may import from its own layer and from those above it in this list.
 LAYERS = [
-    {"names", "precision", "pytrees", "quadrature", "seeding", "teachers", "validation"},
+    {"files", "names", "precision", "pytrees", "quadrature", "seeding", "teachers", "validation"},
     {
         "activations",
         "conv_datasets",

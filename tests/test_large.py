@@ -1,5 +1,6 @@
 """Rows in chunks, in files and on a cluster: the same answers, and nothing lost when something fails."""
 
+import contextlib
 import json
 import os
 import resource
@@ -15,15 +16,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from planted import PlantedClassifier, PlantedConvRegressor, PlantedRegressor, activations, certify, match
+from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, activations, certify, match
 from planted.certificates import standard_errors, standard_errors_over
 from planted.cli import main
 from planted.datasets import make_planted, make_planted_conv
+from planted.files import write_whole
 from planted.methods._large import recover_over
 from planted.objectives import Squared
+from planted.reproduce._bench import _append
 from planted.rows import CheckpointError, Journal, LocalEngine, block_rows, file_rows, survey
 from planted.rows._chunks import Engine
-from planted.rows._journal import write_whole
 
 SAME = 1e-9
 
@@ -363,20 +365,42 @@ def test_a_checkpoint_of_something_else_is_refused(data, tmp_path):
         fitted(on(Counted(), data), checkpoint=folder, resume=True)
 
 
-def test_a_full_disk_is_an_error_that_loses_nothing(tmp_path):
-    journal = Journal(tmp_path / "kept", {"data": "a"})
-    journal.once("first", lambda: {"a": np.ones(3)})
+@contextlib.contextmanager
+def full_disk(size=4096):
+    """Files cannot grow beyond `size` bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
-        with pytest.raises(OSError, match=r"was not written: the disk is full; what was written before is intact"):
-            journal.once("second", lambda: {"a": np.ones(10_000)})
-        with pytest.raises(OSError, match="the disk is full"):
-            write_whole(tmp_path / "kept" / "first.safetensors", bytes(10_000))
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_results_survive_a_full_disk(tmp_path):
+    model, record = tmp_path / "model.safetensors", tmp_path / "bench.jsonl"
+    small = Network(np.eye(2), np.ones(2))
+    small.save(model)
+    _append(record, "a line\n")
+    with full_disk():
+        with pytest.raises(OSError, match=r"^cannot write .*model.*: the disk is full; what was written before is"):
+            Network(np.eye(40), np.ones(40)).save(model)
+        with pytest.raises(OSError, match=r"^cannot write .*bench.*: the disk is full; what was written before is"):
+            _append(record, 5000 * "x")
+    assert np.array_equal(Network.load(model).weights, small.weights)
+    assert record.read_text() == "a line\n"
+    assert {path.name for path in tmp_path.iterdir()} == {model.name, record.name}
+
+
+def test_a_full_disk_is_an_error_that_loses_nothing(tmp_path):
+    journal = Journal(tmp_path / "kept", {"data": "a"})
+    journal.once("first", lambda: {"a": np.ones(3)})
+    with full_disk():
+        with pytest.raises(OSError, match=r"^cannot write .*: the disk is full; what was written before is intact"):
+            journal.once("second", lambda: {"a": np.ones(10_000)})
+        with pytest.raises(OSError, match="the disk is full"):
+            write_whole(tmp_path / "kept" / "first.safetensors", bytes(10_000))
     assert {path.name for path in (tmp_path / "kept").iterdir()} == {"about.json", "first.safetensors"}
     again = Journal(tmp_path / "kept", {"data": "a"}, resume=True)
     assert np.array_equal(again.once("first", dict)["a"], np.ones(3))

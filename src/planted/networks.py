@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from planted import activations, names
 from planted.activations import Activation
+from planted.files import write_whole
 from planted.precision import float64
 
 _FORMAT = "planted-network-1"
@@ -45,9 +46,7 @@ def write_model(path: str | PathLike[str], form: str, activation: Activation, ar
     path = Path(path)
     metadata = {"format": form, "activation": name, "parameters": json.dumps(parameters)}
     data = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(data)
-    partial.replace(path)
+    write_whole(path, data)
     return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from planted.files import WriteError
 from planted.matching import match
 from planted.methods import refine
 from planted.reproduce._bench_cells import BenchCell
@@ -47,9 +49,20 @@ def bench(
     for _, entries in done:
         for entry in entries:
             if record is not None and _key(entry) not in known:
-                with record.open("a") as file:
-                    file.write(json.dumps(entry) + "\n")
+                _append(record, json.dumps(entry) + "\n")
             yield entry
+
+
+def _append(path: Path, line: str) -> None:
+    """Add a line to a file, whole or not at all."""
+    before = path.stat().st_size if path.exists() else 0
+    try:
+        with path.open("a") as file:
+            file.write(line)
+    except OSError as error:
+        if path.exists():
+            os.truncate(path, before)
+        raise WriteError(path, error) from error
 
 
 def contest(

@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from planted.files import WriteError, write_whole
+
 Rows = list[dict[str, Any]]
 _SCALARS = (bool, int, float, str, type(None))
 
@@ -98,16 +100,11 @@ def write_atomically(path: Path, content: bytes) -> None:
     ...     (Path(folder) / "a" / "b").read_bytes()
     b'text'
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            beside.write_bytes(content)
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+        write_whole(path, content)
     except OSError as error:
-        why = error.strerror or type(error).__name__
+        why = (error if isinstance(error, WriteError) else WriteError(path, error)).reason
         raise StoreError(
             f"cannot write {path}: {why}; what was computed before is kept, so run the same command again after that"
         ) from error

@@ -8,7 +8,6 @@ asked (the functions and the bytes of their arguments), so nothing depends on th
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -21,6 +20,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from planted.files import write_whole
 from planted.rows._chunks import Work
 
 FORMAT = 1
@@ -29,29 +29,6 @@ _RECENT = 64
 
 class CheckpointError(ValueError):
     """A checkpoint cannot be used; the message says why."""
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there as a whole or not at all; an earlier one survives a failure.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder) / "a", b"text")
-    ...     (Path(folder) / "a").read_bytes()
-    b'text'
-    """
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        reason = "the disk is full" if full else (error.strerror or str(error))
-        raise OSError(error.errno, f"{path} was not written: {reason}; what was written before is intact") from None
 
 
 def _name(function: Any) -> str:
