@@ -1,6 +1,6 @@
 """What the recovery engine must show beyond single cells: scarce rows, growth, noise, widths, verdicts.
 
-Run as `python benchmarks/bench_engine.py half | growth | noise | width | verdicts [count] [first seed]`.
+Run as `python benchmarks/bench_engine.py half | growth | noise | width | verdicts | peers [count] [first seed]`.
 """
 
 import sys
@@ -16,6 +16,8 @@ from planted.certificates import standard_errors
 from planted.datasets import make_planted
 from planted.methods import METHODS
 from planted.methods._width import choose_width
+from planted.reproduce._bench_cells import BenchCell
+from planted.reproduce._bench_peers import PEERS, own
 from planted.seeding import key_from
 
 RELU = activations.get("relu")
@@ -129,8 +131,43 @@ def verdicts(seeds):
         print(f"{name:>20}: " + ", ".join(f"{kind} {found.count(kind)}" for kind in sorted(set(found))))
 
 
+def peers(seeds):
+    """Seconds to recover every ReLU teacher of (20, 20) at n = 10kd, beside a peer's seconds for one.
+
+    A peer takes one teacher after the other, with a new start each, for forty times as long as ours took for all.
+    Compilation is left out on both sides.
+    """
+    cell = BenchCell(20, 20, 10)
+    data = {seed: cell.data(seed) for seed in seeds}
+
+    def recovered(fit, seed, start):
+        network = fit(data[seed].X, data[seed].y, cell, start)
+        return match(network, data[seed].teacher).weight_error < 1e-6
+
+    recovered(own("auto"), seeds[0], 0)
+    began = time.perf_counter()
+    hits = sum(recovered(own("auto"), seed, 1000 + seed) for seed in seeds)
+    ours = time.perf_counter() - began
+    print(f"planted: {hits}/{len(seeds)} in {ours:.1f} s", flush=True)
+    for name, peer in PEERS.items():
+        if peer.obstacle(cell) is not None:
+            continue
+        recovered(peer.fit, seeds[0], 0)
+        began, tries, hits = time.perf_counter(), 0, 0
+        while time.perf_counter() - began < 40 * ours:
+            hits += recovered(peer.fit, seeds[tries % len(seeds)], 5000 + tries)
+            tries += 1
+        seconds = time.perf_counter() - began
+        once = (
+            f"{seconds / hits:.1f} s a recovery, {seconds / hits / ours:.1f}"
+            if hits
+            else f"none, over {seconds / ours:.0f}"
+        )
+        print(f"{name}: {hits} of {tries} tries in {seconds:.0f} s: {once} times ours for all", flush=True)
+
+
 if __name__ == "__main__":
-    studies = {study.__name__: study for study in (half, growth, noise, width, verdicts)}
+    studies = {study.__name__: study for study in (half, growth, noise, width, verdicts, peers)}
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     first = int(sys.argv[3]) if len(sys.argv) > 3 else 100
     studies[sys.argv[1]](range(first, first + count))

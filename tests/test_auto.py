@@ -98,6 +98,7 @@ def test_robust_errors_see_unequal_noise():
     assert robust > 1.2 * plain
 
 
+@pytest.mark.slow
 def test_integer_weights_count_like_repeated_rows(data):
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 3, 300)

@@ -40,6 +40,7 @@ X = rng.standard_normal((50, 3))
 Y = (rng.random(50) < 0.5).astype(float)
 
 
+@pytest.mark.slow
 @parametrize_with_checks([PlantedClassifier(n_hidden=1, restarts=0, random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

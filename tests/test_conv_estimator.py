@@ -13,6 +13,7 @@ from planted.networks import Network
 
 
 @pytest.mark.filterwarnings("ignore:not recovered")
+@pytest.mark.slow
 @parametrize_with_checks([PlantedConvRegressor(n_patches=1, max_iterations=100, random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

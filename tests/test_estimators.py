@@ -99,6 +99,7 @@ def test_landscape_recovers_inputs_with_a_mean_and_covariance(seed):
     assert match(est.network_, data.teacher).weight_error < 1e-8
 
 
+@pytest.mark.slow
 def test_landscape_recovers_a_smooth_activation():
     data = datasets.make_planted(
         30_000, 4, 3, activation="softplus", weights="correlated", output="positive", random_state=1
@@ -129,6 +130,7 @@ def test_landscape_says_when_outputs_are_not_positive(planted_data):
     assert est.result_.relative_loss < 1
 
 
+@pytest.mark.slow
 def test_width_is_found():
     data = datasets.make_planted(600, 3, 3, output="positive", random_state=0)
     est = PlantedRegressor(random_state=0, method="squared").fit(data.X, data.y)

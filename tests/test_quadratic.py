@@ -282,6 +282,7 @@ def test_fit_matrix_has_least_norm() -> None:
 # Reproductions, at a small size.
 
 
+@pytest.mark.slow
 def test_random_labels_cannot_be_fitted_with_positive_outputs() -> None:
     for activation, k in (("softplus", 30), ("quadratic", 15)):
         fixed = random_labels(activation, k, layers="first", steps=4000)

@@ -217,7 +217,7 @@ def test_fewer_neurons_than_inputs():
     assert cosine.max(axis=1).min() > 0.98
 
 
-@pytest.mark.parametrize("k", [4, 2])
+@pytest.mark.parametrize("k", [pytest.param(4, marks=pytest.mark.slow), 2])
 def test_full_rank_weights(k):
     """Correlated rows with unequal outputs, square and k < d: directions recovered through A†."""
     density = Logistic(4)
@@ -260,6 +260,7 @@ def test_mixed_signs_are_noticed():
     assert L.form == "mixed-sign"
 
 
+@pytest.mark.slow
 def test_mixed_signs_with_weights_of_full_rank():
     """κ*_i of both signs and correlated rows: error below 0.02 in the form for both, above 0.1 in either alone."""
     density = GaussianMixture([0.5, 0.5], [[2.0, 0.0, 0.0], [-2.0, 0.0, 0.0]])
@@ -303,6 +304,7 @@ def test_section_4_1_measures_the_axes_and_not_the_teacher():
             assert abs(rows.mean() - expected[i, j]) < 5 * rows.std() / n**0.5
 
 
+@pytest.mark.slow
 def test_for_a_rotated_teacher_the_laplace_loss_still_finds_the_axes():
     rotated = np.array([[0.6, 0.8], [-0.8, 0.6]])
     data = datasets.make_planted(50_000, 2, 2, weights=rotated, inputs="laplace", random_state=0)

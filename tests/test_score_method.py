@@ -28,7 +28,7 @@ def overlap(found, teacher):
     return min(cosine.max(axis=0).min(), cosine.max(axis=1).min())
 
 
-@pytest.mark.parametrize("weights", ["orthogonal", "correlated"])
+@pytest.mark.parametrize("weights", ["orthogonal", pytest.param("correlated", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("density", [Logistic(3), MIXTURE], ids=repr)
 def test_directions_before_refinement(density, weights):
     """L alone is near the teacher, whichever kind of weights it has; refinement makes it exact."""
@@ -120,6 +120,7 @@ def test_the_front_door_takes_every_kind_of_inputs(inputs):
     assert match(est.network_, data.teacher).weight_error < 1e-8
 
 
+@pytest.mark.slow
 def test_gaussian_methods_warn_about_other_inputs():
     data = datasets.make_planted(3000, 3, 2, inputs=Logistic(3), random_state=0)
     with pytest.warns(InputsWarning, match=r"assumes Gaussian inputs, .* not Gaussian: .* method='score' does not"):
