@@ -110,7 +110,7 @@ def _source(chunk: Chunk) -> Any:
 
 
 def add_up(combine: str, results: list[Any]) -> Any:
-    """Combine some chunks' results on a worker."""
+    """Combine some chunks' results, on a worker or here."""
     return combined(combine, iter(results))
 
 
@@ -180,7 +180,7 @@ class DaskEngine(Engine):
             futures[index] = None
 
     def fold(self, chunks: Sequence[Chunk], work: Work) -> Any:
-        """One pass; results of sixteen chunks at a time are combined on the workers, always the same sixteen."""
+        """One pass; results of sixteen chunks at a time are combined, always the same sixteen in the same order."""
         return self._retried(lambda _: self._fold(chunks, work), lambda: None, None)
 
     def _retried(self, attempt: Callable[[Any], Any], again: Callable[[], Any], first: Any) -> Any:
@@ -244,8 +244,9 @@ class DaskEngine(Engine):
             raise self._lost(error) from None
         few = max(1, min(_BUNDLE, len(chunks) // _GROUP))
         for index, chunk in enumerate(chunks):
-            place = where.get(chunk.x.key) if isinstance(chunk, RemoteChunk) else index // few
-            places.setdefault(place or index, []).append(index)
+            # A block whose place is not known is a task of its own.
+            place = (where.get(chunk.x.key) or ("lost", index)) if isinstance(chunk, RemoteChunk) else index // few
+            places.setdefault(place, []).append(index)
         bundles = []
         for mine in places.values():
             size = -(-len(mine) // -(-len(mine) // _BUNDLE))
