@@ -147,9 +147,26 @@ def contaminated(seed: int, d: int = 5) -> GaussianMixture:
     return GaussianMixture([0.9, 0.1], np.stack(means), np.stack(covs))
 
 
+def crossed(seed: int, d: int = 5) -> GaussianMixture:
+    """A mixture of two Gaussians, equally likely, elongated in directions that cross: not elliptical.
+
+    Covariances are Q diag(u) Qᵀ with random rotations Q and u log-uniform on [0.1, 1]; means are entries uniform on
+    [−½, ½] times the square root of the covariance.
+    """
+    rng = np.random.default_rng(seed)
+    means, covs = [], []
+    for _ in range(2):
+        rotation = ortho_group.rvs(d, random_state=rng)
+        spread = np.exp(rng.uniform(np.log(0.1), 0.0, d))
+        covs.append((rotation * spread) @ rotation.T)
+        means.append((rotation * spread**0.5) @ rng.uniform(-0.5, 0.5, d))
+    return GaussianMixture([0.5, 0.5], np.stack(means), np.stack(covs))
+
+
 DENSITIES: dict[str, Callable[[int, int], Density]] = {
     "logistic product": lambda seed, d: Logistic(d),
     "contaminated normal": contaminated,
+    "crossed mixture": crossed,
     "mixture of two spreads": two_spreads,
     "drawn mixture": drawn_mixture,
     "the paper's mixture": lambda seed, d: GaussianMixture.symmetric(d),

@@ -18,6 +18,9 @@ def bench(
         Path | None, typer.Option(help="JSON-lines file of results; an interrupted run goes on from it.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write heat maps to this file (PNG, SVG or PDF).")] = None,
+    patience: Annotated[
+        float, typer.Option(min=1, help="How many times this library's wall-clock each other tool gets.")
+    ] = 1.0,
     alone: Annotated[bool, typer.Option("--alone", help="Only this library, no other tools.")] = False,
     engine: SweepEngine = "local",
     scheduler: Scheduler = None,
@@ -27,7 +30,8 @@ def bench(
 ) -> int:
     """Recover random teachers, beside scikit-learn, Adam restarts, TensorLy and pyscnn that get the same time.
 
-    TensorLy and pyscnn take part where they are installed.
+    TensorLy and pyscnn take part where they are installed. The other tools restart until their time is over; a run that
+    has not ended by then does not count.
 
     Example: planted bench --quick --out bench.jsonl
     """
@@ -45,7 +49,7 @@ def bench(
     peers = () if alone else tuple(PEERS)
     records = []
     with sweep(engine, scheduler) as spread, progress_bar(quiet) as report:
-        for entry in run(cells, range(seed, seed + count), out, peers, spread):
+        for entry in run(cells, range(seed, seed + count), out, peers, spread, patience):
             records.append(entry)
             if report is not None:
                 total = count * sum(1 + sum(PEERS[name].obstacle(cell) is None for name in peers) for cell in cells)
@@ -64,8 +68,9 @@ def bench(
         typer.echo(f"{'cell':<44} {'contender':<24} {heads}")
         for row in rows:
             seeds = f"{row['seeds'][0]}–{row['seeds'][-1]}"
+            error = "none in time" if row["weight_error"] is None else f"{row['weight_error']:.1e}"
             typer.echo(
-                f"{row['cell']:<44} {row['contender']:<24} {row['success']:>8} {row['weight_error']:>13.1e} "
+                f"{row['cell']:<44} {row['contender']:<24} {row['success']:>8} {error:>13} "
                 f"{row['seconds']:>8.1f} {row['peak_megabytes']:>6.0f} {row['runs']:>5.0f}  {seeds}"
             )
     own = [entry["success"] for entry in records if entry["contender"] == "planted"]

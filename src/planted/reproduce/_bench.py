@@ -16,7 +16,7 @@ from planted.files import WriteError
 from planted.matching import match
 from planted.methods import refine
 from planted.reproduce._bench_cells import BenchCell
-from planted.reproduce._bench_peers import PEERS, Fit, own
+from planted.reproduce._bench_peers import PEERS, Fit, OutOfTime, own
 
 SUCCESS = 1e-6
 
@@ -27,12 +27,13 @@ def bench(
     record: Path | None = None,
     peers: tuple[str, ...] = tuple(PEERS),
     spread: Any = None,
+    patience: float = 1.0,
 ) -> Iterator[dict[str, Any]]:
     """Records of every cell, seed and contender as they are made; those in the file `record` are not made again.
 
-    Ours runs first. A peer restarts until our wall-clock is used up, at least once, and keeps its lowest loss. The
-    first seed of a cell pays for our compilation, and gives peers that much more time. `spread` computes teachers
-    elsewhere, as in :func:`planted.reproduce.run_studies`.
+    Ours runs first. A peer restarts until `patience` times our wall-clock is used up, and keeps its lowest loss; a run
+    not finished by then is stopped and does not count. The first seed of a cell pays for our compilation, and gives
+    peers that much more time. `spread` computes teachers elsewhere, as in :func:`planted.reproduce.run_studies`.
 
     >>> found = list(bench((BenchCell(3, 2, 40),), range(1), peers=()))
     >>> found[0]["contender"], found[0]["success"]
@@ -41,7 +42,7 @@ def bench(
     saved = [] if record is None or not record.is_file() else read_records(record)
     known = {_key(entry): entry for entry in saved}
     work = [
-        (cell, seed, peers, [entry for entry in saved if entry["cell"] == asdict(cell) and entry["seed"] == seed])
+        (cell, seed, peers, [entry for entry in saved if _teacher(entry) == (asdict(cell), seed)], patience)
         for cell in cells
         for seed in seeds
     ]
@@ -66,27 +67,29 @@ def _append(path: Path, line: str) -> None:
 
 
 def contest(
-    cell: BenchCell, seed: int, peers: tuple[str, ...], known: list[dict[str, Any]]
+    cell: BenchCell, seed: int, peers: tuple[str, ...], known: list[dict[str, Any]], patience: float = 1.0
 ) -> Iterator[dict[str, Any]]:
     """Records of every contender on one teacher, but for those `known`.
 
     >>> [entry["contender"] for entry in contest(BenchCell(3, 2, 40), 0, (), [])]
     ['planted']
     """
-    have = {entry["contender"]: entry for entry in known}
+    have = {_key(entry): entry for entry in known}
     data: Any = None
     allowed = 0.0
     for name in ("planted", *peers):
         if name != "planted" and PEERS[name].obstacle(cell) is not None:
             continue
-        entry = have.get(name)
+        label: dict[str, Any] = {"cell": asdict(cell), "seed": seed, "contender": name}
+        if name != "planted":
+            label["patience"] = patience
+        entry = have.get(_key(label))
         if entry is None:
             data = cell.data(seed) if data is None else data
             fit = own("auto") if name == "planted" else PEERS[name].fit
-            label: dict[str, Any] = {"cell": asdict(cell), "seed": seed, "contender": name}
-            entry = label | _contend(fit, data, cell, seed, 0.0 if name == "planted" else allowed)
+            entry = label | _contend(fit, data, cell, seed, None if name == "planted" else allowed)
         if name == "planted":
-            allowed = float(entry["seconds"])
+            allowed = patience * float(entry["seconds"])
         yield entry
 
 
@@ -95,7 +98,11 @@ def _contest(*args: Any) -> list[dict[str, Any]]:
 
 
 def _key(entry: dict[str, Any]) -> str:
-    return json.dumps([entry["cell"], entry["seed"], entry["contender"]], sort_keys=True)
+    return json.dumps([entry["cell"], entry["seed"], entry["contender"], entry.get("patience")], sort_keys=True)
+
+
+def _teacher(entry: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    return entry["cell"], entry["seed"]
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
@@ -120,32 +127,41 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _contend(fit: Fit, data: Any, cell: BenchCell, seed: int, allowed: float) -> dict[str, Any]:
-    """Fit until the time allowed is used up, at least once; the best fit's loss and weight error."""
+def _contend(fit: Fit, data: Any, cell: BenchCell, seed: int, allowed: float | None) -> dict[str, Any]:
+    """Fit until the seconds allowed are used up, or once if there is no limit; the best fit's loss and weight error.
+
+    Both are None where no run ended in time.
+    """
     memory, began, runs = _PeakMemory(), time.perf_counter(), 0
+    until = np.inf if allowed is None else began + allowed
     best_loss, best = np.inf, None
-    while runs == 0 or time.perf_counter() - began < allowed:
-        network = fit(data.X, data.y, cell, 1000 + 100 * seed + runs)
+    while best is None if allowed is None else time.perf_counter() < until:
+        try:
+            network = fit(data.X, data.y, cell, 1000 + 100 * seed + runs, until)
+        except OutOfTime:
+            break
         loss = float(np.mean((network.predict(data.X) - data.y) ** 2))
         runs += 1
         if best is None or loss < best_loss:
             best_loss, best = loss, network
-    assert best is not None
-    seconds = time.perf_counter() - began
-    error = match(best, data.teacher).weight_error
-    allowed_error = SUCCESS
-    if cell.noise:
-        # With noise the network to find is the minimum next to the teacher.
-        nearest = refine(data.X, data.y, data.teacher, fit_bias=cell.bias)[0]
-        allowed_error = 1.05 * match(nearest, data.teacher).weight_error
+    seconds, megabytes = time.perf_counter() - began, memory.megabytes()
+    error = None if best is None else match(best, data.teacher).weight_error
     return {
         "seconds": seconds,
-        "peak_megabytes": memory.megabytes(),
+        "peak_megabytes": megabytes,
         "runs": runs,
-        "relative_loss": best_loss / float(np.var(data.y)),
+        "relative_loss": None if best is None else best_loss / float(np.var(data.y)),
         "weight_error": error,
-        "success": bool(error < allowed_error),
+        "success": error is not None and bool(error < _allowed_error(data, cell)),
     }
+
+
+def _allowed_error(data: Any, cell: BenchCell) -> float:
+    if not cell.noise:
+        return SUCCESS
+    # With noise the network to find is the minimum next to the teacher.
+    nearest = refine(data.X, data.y, data.teacher, fit_bias=cell.bias)[0]
+    return 1.05 * float(match(nearest, data.teacher).weight_error)
 
 
 class _PeakMemory:
@@ -170,6 +186,8 @@ class _PeakMemory:
 def summary(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row a cell and contender: successes, seeds, median weight error and seconds, largest memory.
 
+    The weight error is None where half the teachers or more have none.
+
     >>> entry = {"cell": asdict(BenchCell(3, 2, 40)), "seed": 0, "contender": "planted", "seconds": 1.0, "runs": 1,
     ...          "weight_error": 0.0, "success": True}
     >>> summary([entry])[0]["success"]
@@ -183,7 +201,7 @@ def summary(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "cell": cell,
             "contender": name,
             "success": f"{sum(entry['success'] for entry in group)}/{len(group)}",
-            "weight_error": float(np.median([entry["weight_error"] for entry in group])),
+            "weight_error": _median_or_none([entry["weight_error"] for entry in group]),
             "seconds": float(np.median([entry["seconds"] for entry in group])),
             "peak_megabytes": float(np.max([entry.get("peak_megabytes", np.nan) for entry in group])),
             "runs": float(np.median([entry["runs"] for entry in group])),
@@ -191,6 +209,11 @@ def summary(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for (cell, name), group in groups.items()
     ]
+
+
+def _median_or_none(values: list[float | None]) -> float | None:
+    median = float(np.median([np.inf if value is None else value for value in values]))
+    return median if np.isfinite(median) else None
 
 
 def draw(rows: list[dict[str, Any]], figure: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,11 +18,33 @@ from planted.networks import Network
 from planted.output_layer import least_squares_outputs
 from planted.reproduce._bench_cells import BenchCell
 from planted.seeding import key_from
+from planted.solvers import Progress
 
 _SKLEARN = {"relu": "relu", "tanh": "tanh", "sigmoid": "logistic"}
+_TIMED_ITERATIONS = 5
 _CONVEX_NEURONS = 200
 
-Fit = Callable[[np.ndarray, np.ndarray, BenchCell, int], Network]
+Fit = Callable[[np.ndarray, np.ndarray, BenchCell, int, float], Network]
+"""Called as `fit(X, y, cell, seed, until)`; raises :class:`OutOfTime` when `time.perf_counter()` has passed `until`."""
+
+
+class OutOfTime(Exception):
+    """A fit did not end in the time it was given.
+
+    >>> raise OutOfTime
+    Traceback (most recent call last):
+    planted.reproduce._bench_peers.OutOfTime
+    """
+
+
+def _end_at(until: float) -> Progress:
+    """A progress callback that ends the work when its time is over."""
+
+    def progress(done: int, total: int, text: str) -> None:
+        if time.perf_counter() > until:
+            raise OutOfTime
+
+    return progress
 
 
 @dataclass(frozen=True)
@@ -47,31 +70,41 @@ def own(method: str) -> Fit:
     """A method of this library as a contender.
 
     >>> data = BenchCell(3, 2, 40).data(0)
-    >>> own("auto")(data.X, data.y, BenchCell(3, 2, 40), 0).n_hidden
+    >>> own("auto")(data.X, data.y, BenchCell(3, 2, 40), 0, np.inf).n_hidden
     2
     """
 
-    def fit(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int) -> Network:
-        act = activations.get(cell.activation)
-        return METHODS[method](X, y, cell.k, act, fit_bias=cell.bias, key=key_from(seed)).network
+    def fit(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: float) -> Network:
+        act, progress = activations.get(cell.activation), _end_at(until)
+        return METHODS[method](X, y, cell.k, act, fit_bias=cell.bias, key=key_from(seed), progress=progress).network
 
     return fit
 
 
 def _sklearn(solver: str) -> Fit:
-    def fit(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int) -> Network:
-        model = MLPRegressor(
-            hidden_layer_sizes=(cell.k,),
-            activation=_SKLEARN[cell.activation],
-            solver=solver,
-            alpha=0.0,
-            max_iter=2000,
-            tol=1e-12,
-            random_state=seed,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, y)
+    def fit(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: float) -> Network:
+        def fitted(iterations: int) -> MLPRegressor:
+            model = MLPRegressor(
+                hidden_layer_sizes=(cell.k,),
+                activation=_SKLEARN[cell.activation],
+                solver=solver,
+                alpha=0.0,
+                max_iter=iterations,
+                tol=1e-12,
+                random_state=seed,
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                return model.fit(X, y)
+
+        # It cannot be stopped on the way: a few iterations tell how many the time is enough for.
+        began = time.perf_counter()
+        fitted(_TIMED_ITERATIONS)
+        now = time.perf_counter()
+        enough_for = (until - now) / (now - began) * _TIMED_ITERATIONS
+        if enough_for < 1:
+            raise OutOfTime
+        model = fitted(int(min(enough_for, 2000)))
         first, second = model.coefs_
         bias, intercept = model.intercepts_
         return Network(first.T, second[:, 0], cell.activation, bias, float(intercept[0]))
@@ -103,25 +136,33 @@ def third_order_moment(X: np.ndarray, y: np.ndarray, direction: np.ndarray | Non
     return moment - symmetric(second, direction) + np.mean(y) * symmetric(eye, direction)
 
 
-def _tensorly(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int) -> Network:
+def _tensorly(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: float) -> Network:
     """The Hermite tensor decomposed by TensorLy's alternating least squares; its directions refined."""
     from tensorly.decomposition import parafac
 
-    act, rng = activations.get(cell.activation), np.random.default_rng(seed)
+    act, rng, progress = activations.get(cell.activation), np.random.default_rng(seed), _end_at(until)
     odd = act.centred_parity == "odd"
     direction: np.ndarray | None = None if odd else rng.standard_normal((X.shape[1],))
     tensor = third_order_moment(X, y - np.mean(y), direction)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _, factors = parafac(tensor, rank=cell.k, init="random", random_state=seed, n_iter_max=200, tol=1e-8)
+        _, factors = parafac(
+            tensor,
+            rank=cell.k,
+            init="random",
+            random_state=seed,
+            n_iter_max=200,
+            tol=1e-8,
+            callback=lambda *_: progress(0, 1, "parafac"),
+        )
     rows = np.asarray(factors[0]).T
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     layer = least_squares_outputs(X, y, rows, act)
-    return refine(X, y, Network(layer.weights, layer.output, act), fit_bias=cell.bias)[0]
+    return refine(X, y, Network(layer.weights, layer.output, act), fit_bias=cell.bias, progress=progress)[0]
 
 
-def _convex(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int) -> Network:
-    """A wide network by pyscnn's convex program; its k largest neurons refined."""
+def _convex(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: float) -> Network:
+    """A wide network by pyscnn's convex program, which is not stopped on the way; its k largest neurons refined."""
     from scnn.optimize import optimize
     from scnn.regularizers import NeuronGL1
 
@@ -129,7 +170,8 @@ def _convex(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int) -> Network
     first, second = (np.asarray(part, dtype=np.float64) for part in model.parameters)
     size = np.linalg.norm(first, axis=1) * np.abs(second[0])
     largest = np.argsort(-size)[: cell.k]
-    return refine(X, y, Network(first[largest], second[0, largest]), fit_bias=cell.bias)[0]
+    start = Network(first[largest], second[0, largest])
+    return refine(X, y, start, fit_bias=cell.bias, progress=_end_at(until))[0]
 
 
 PEERS: dict[str, Peer] = {
