@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import asdict
 
 import jax
 import numpy as np
@@ -13,9 +15,9 @@ from planted.certificates import standard_errors
 from planted.methods import auto, judge, refine
 from planted.methods._verdict import residual_p_value
 from planted.methods._width import choose_width
-from planted.reproduce._bench import bench, read_records
+from planted.reproduce._bench import bench, read_records, summary
 from planted.reproduce._bench_cells import BenchCell
-from planted.reproduce._bench_peers import PEERS, Peer
+from planted.reproduce._bench_peers import PEERS, OutOfTime, Peer
 
 
 @pytest.fixture(scope="module")
@@ -137,8 +139,33 @@ def test_a_peer_fits_what_it_can(name):
     cell = BenchCell(4, 2, 400)
     made = cell.data(3)
     assert PEERS[name].obstacle(cell) is None
-    fits = [PEERS[name].fit(made.X, made.y, cell, seed) for seed in range(4)]
+    fits = [PEERS[name].fit(made.X, made.y, cell, seed, np.inf) for seed in range(4)]
     assert min(np.mean((net.predict(made.X) - made.y) ** 2) for net in fits) < 0.1 * np.var(made.y)
+
+
+@pytest.mark.parametrize("name", ["scikit-learn Adam", "optax Adam multi-start", "TensorLy moments"])
+def test_a_peer_out_of_time_has_no_network(name):
+    cell = BenchCell(4, 2, 400)
+    made = cell.data(3)
+    with pytest.raises(OutOfTime):
+        PEERS[name].fit(made.X, made.y, cell, 0, time.perf_counter())
+
+
+def test_bench_gives_peers_as_long_as_asked(tmp_path):
+    path, cell, peer = tmp_path / "bench.jsonl", BenchCell(3, 2, 40, "tanh"), "scikit-learn Adam"
+    ours, once = bench((cell,), range(1), path, peers=(peer,))
+    again, thrice = bench((cell,), range(1), path, peers=(peer,), patience=3.0)
+    assert again == ours
+    assert once["seconds"] < thrice["seconds"]
+    assert 2 * ours["seconds"] < thrice["seconds"]
+    assert thrice["runs"] >= once["runs"]
+
+
+def test_bench_without_a_run_in_time_has_no_error():
+    entry = {"cell": asdict(BenchCell(3, 2, 40)), "seed": 0, "contender": "slow", "seconds": 1.0, "runs": 0}
+    row = summary([entry | {"weight_error": None, "success": False}])[0]
+    assert row["weight_error"] is None
+    assert row["success"] == "0/1"
 
 
 def test_a_peer_without_its_package_is_left_out():

@@ -18,7 +18,7 @@ from planted.networks import Network
 from planted.output_layer import least_squares_outputs
 from planted.reproduce._bench_cells import BenchCell
 from planted.seeding import key_from
-from planted.solvers import Progress
+from planted.solvers._result import Progress
 
 _SKLEARN = {"relu": "relu", "tanh": "tanh", "sigmoid": "logistic"}
 _TIMED_ITERATIONS = 5

@@ -114,7 +114,8 @@ def least_squares(
         scale = np.maximum(np.diagonal(A), 1e-12 * np.max(np.diagonal(A)))
         done += 1
         try:
-            step = -scipy.linalg.solve(A + damping * np.diag(scale), g, assume_a="pos", check_finite=False)
+            factor = scipy.linalg.cho_factor(A + damping * np.diag(scale), check_finite=False)
+            step = -scipy.linalg.cho_solve(factor, g, check_finite=False)
         except (scipy.linalg.LinAlgError, ValueError):
             damping *= 10
             continue
