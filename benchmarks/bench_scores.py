@@ -6,6 +6,7 @@ recoveries a family alone, or under pytest-benchmark with the other benchmarks.
 
 from __future__ import annotations
 
+import itertools
 import resource
 import sys
 import time
@@ -147,6 +148,16 @@ def contaminated(seed: int, d: int = 5) -> GaussianMixture:
     return GaussianMixture([0.9, 0.1], np.stack(means), np.stack(covs))
 
 
+def cellwise(seed: int, d: int = 5) -> GaussianMixture:
+    """Contamination cell by cell: each input by itself is N(0, 1) nine times in ten and N(0, 9) the tenth.
+
+    A mixture of 2^d Gaussians, the same for every seed, and not elliptical.
+    """
+    wide = np.array(list(itertools.product((False, True), repeat=d)))
+    covs = np.stack([np.diag(row) for row in np.where(wide, 9.0, 1.0)])
+    return GaussianMixture(np.where(wide, 0.1, 0.9).prod(axis=1), np.zeros((2**d, d)), covs)
+
+
 def crossed(seed: int, d: int = 5) -> GaussianMixture:
     """A mixture of two Gaussians, equally likely, elongated in directions that cross: not elliptical.
 
@@ -166,6 +177,7 @@ def crossed(seed: int, d: int = 5) -> GaussianMixture:
 DENSITIES: dict[str, Callable[[int, int], Density]] = {
     "logistic product": lambda seed, d: Logistic(d),
     "contaminated normal": contaminated,
+    "cellwise contamination": cellwise,
     "crossed mixture": crossed,
     "mixture of two spreads": two_spreads,
     "drawn mixture": drawn_mixture,
