@@ -282,6 +282,32 @@ def model(repeats: int) -> None:
         residuals=(design @ cost / times - 1).round(2).tolist())  # fmt: skip
 
 
+def tasks(blocks: int = 640) -> None:
+    """Milliseconds of one Dask task: a pass over blocks so small that nothing else counts, a task each, two workers."""
+    import dask.array as da
+
+    from planted.objectives._base import block_value_and_gradient
+    from planted.rows import Work, dask_engine, dask_rows
+    from planted.rows._chunks import fold_arrays
+
+    engine = dask_engine(workers=2)
+    try:
+        X = da.random.default_rng(0).standard_normal((8 * blocks, 50), chunks=(8, 50))
+        rows = dask_rows(X, X[:, 0], client=engine.client)
+        loss, params = loss_over(rows, 5, 50)
+        work = Work("add", (block_value_and_gradient,), ((loss.bare, params),))
+        seconds = []
+        for _ in range(4):
+            began = time.perf_counter()
+            for _ in engine.each(rows.chunks, fold_arrays, work):
+                pass
+            seconds.append(time.perf_counter() - began)
+    finally:
+        engine.close()
+    # The first pass compiles.
+    say(what="task", milliseconds=[round(1e3 * taken / blocks, 2) for taken in seconds[1:]])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
@@ -309,10 +335,12 @@ def main() -> None:
             workers(a.rows, a.columns, a.hidden, a.repeats)
             faults(DEFAULT_ROWS["faults"], a.kills)
             model(a.repeats)
+            tasks()
         case "faults":
             faults(a.rows, a.kills)
         case "model":
             model(a.repeats)
+            tasks()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ The one module that imports Dask (`pip install planted[dask]`).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +38,8 @@ except ImportError:
 
 _GROUP = 16
 _ATTEMPTS = 10
-_BUNDLE = 8
+_BUNDLE = 16
+_PLACES_HOLD = 16
 _INLINE_BYTES = 100_000
 _GATHERED_BYTES = 2**24
 _LOST = (FutureCancelledError, distributed.CancelledError, TimeoutError, OSError, RuntimeError)
@@ -122,8 +124,12 @@ def same(value: Any) -> Any:
 class OneThread(distributed.WorkerPlugin):
     """Lets JAX make one thread in a worker: it makes as many as there are cores it may use when it starts.
 
-    Afterwards its threads may run on any core again, so that workers go where other work leaves room.
+    Where there is a worker for every core, each stays on its own: a pass ends with its last worker, and one that
+    begins on another's core ends late. Otherwise workers may run on any core, and go where other work leaves room.
     """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
 
     def setup(self, worker: Any) -> None:
         """Called in a worker before its first task, and in those that replace lost ones."""
@@ -131,21 +137,26 @@ class OneThread(distributed.WorkerPlugin):
             return
         import jax
 
-        cores = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {min(cores)})
+        cores = sorted(os.sched_getaffinity(0))
+        own = cores[int(worker.name) % len(cores)]
+        os.sched_setaffinity(0, {own})
         jax.devices()
+        if self.workers == len(cores):
+            cores = [own]
         for thread in os.listdir("/proc/self/task"):
-            os.sched_setaffinity(int(thread), cores)
+            # It may have ended since.
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread), cores)
 
 
 def local_cluster(workers: int | None = None) -> tuple[distributed.Client, distributed.LocalCluster]:
     """A client of a new cluster of spawned processes on this machine, one thread each, and the cluster."""
     with dask.config.set({"distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT}):
         cluster = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0
         )
     client = distributed.Client(cluster)
-    client.register_plugin(OneThread())
+    client.register_plugin(OneThread(len(cluster.workers)))
     return client, cluster
 
 
@@ -170,6 +181,7 @@ class DaskEngine(Engine):
                 client = owned[0]
         self.client, self.owned = client, owned
         self.result_bytes: dict[Any, float] = {}
+        self.places: tuple[Sequence[Chunk], list[list[int]], int] | None = None
         self.address = str(getattr(client.scheduler, "address", client.scheduler))
 
     def run(self, chunks: Sequence[Chunk], task: Callable[..., Any], *args: Any) -> Iterator[Any]:
@@ -190,6 +202,7 @@ class DaskEngine(Engine):
             try:
                 return attempt(subject)
             except distributed.KilledWorker:
+                self.places = None
                 subject = again()
         raise RowsLostError(
             f"workers of the Dask cluster at {self.address} died {_ATTEMPTS} times over the same rows: they may "
@@ -235,7 +248,12 @@ class DaskEngine(Engine):
         return [add_up(work.combine, found[i : i + _GROUP]) for i in range(0, len(found), _GROUP)]
 
     def _bundles(self, chunks: Sequence[Chunk]) -> list[list[int]]:
-        """Numbers of chunks that one task takes: blocks that are on one worker, or consecutive chunks of files."""
+        """Numbers of chunks that one task takes: blocks that are on one worker, or consecutive chunks of files.
+
+        Where blocks are is asked again every few passes, as they move when a worker is lost.
+        """
+        if self.places is not None and self.places[0] is chunks and self.counts.passes < self.places[2]:
+            return self.places[1]
         places: dict[Any, list[int]] = {}
         held = [chunk.x for chunk in chunks if isinstance(chunk, RemoteChunk)]
         try:
@@ -251,6 +269,7 @@ class DaskEngine(Engine):
         for mine in places.values():
             size = -(-len(mine) // -(-len(mine) // _BUNDLE))
             bundles += [mine[i : i + size] for i in range(0, len(mine), size)]
+        self.places = (chunks, bundles, self.counts.passes + _PLACES_HOLD)
         return bundles
 
     def _observe(self, done: int, total: int) -> None:

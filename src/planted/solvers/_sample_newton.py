@@ -23,7 +23,9 @@ from planted.solvers._result import Descent, History, Progress, silent
 # Values that differ by less than this fraction are equal up to the rounding of a sum.
 _ROUNDING = 1e-13
 _VANISHING = 1e-10
-_STALE = 8
+# Curvature is computed again when the parameters have moved by this fraction since: elsewhere it hardly differs, and
+# what limits the pace is the sample that it comes from.
+_MOVED = 1e-2
 
 
 class _Curvature:
@@ -36,8 +38,10 @@ class _Curvature:
         self.values, self.vectors = values[kept], vectors[:, kept]
 
     def step(self, gradient: np.ndarray, damping: float) -> np.ndarray:
-        inside = self.vectors.T @ (self.unit * gradient)
-        return -self.unit * (self.vectors @ (inside / (self.values + damping)))
+        # Without BLAS, whose threads go on waiting busily after a product, on cores that the next pass needs.
+        inside = np.einsum("ij,i->j", self.vectors, self.unit * gradient)
+        inside /= self.values + damping
+        return -self.unit * np.einsum("ij,j->i", self.vectors, inside)
 
 
 @float64
@@ -90,13 +94,13 @@ def sample_newton(
     value, g = evaluate(flat)
     history, damping, status, done = History(), 0.0, "step limit", 0
     shape: _Curvature | None = None
-    age = 0
+    age, at = 0, flat
     while done < steps:
         if value <= floor:
             status = "converged"
             break
         if shape is None:
-            shape, age = _Curvature(np.asarray(curvature(back(flat)))), 0
+            shape, age, at = _Curvature(np.asarray(curvature(back(flat)))), 0, flat
         step = shape.step(g, damping)
         done += 1
         found, slope = evaluate(flat + step)
@@ -105,7 +109,7 @@ def sample_newton(
         better = bool(np.linalg.norm(slope) < np.linalg.norm(g)) if level else found < value
         if better and np.isfinite(found):
             flat, value, g, age, damping = flat + step, found, slope, age + 1, damping / 10
-            shape = None if age >= _STALE else shape
+            shape = None if np.linalg.norm(flat - at) > _MOVED * np.linalg.norm(flat) else shape
         else:
             damping, shape = max(10 * damping, 1e-3), shape if age == 0 else None
         history.step.append(done)
