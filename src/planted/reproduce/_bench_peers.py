@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -81,6 +83,17 @@ def own(method: str) -> Fit:
     return fit
 
 
+def _within(until: float, fitted: Callable[[int], Any], most: int) -> Any:
+    """`fitted(iterations)` of as many as end in time: a tool that cannot be stopped runs a few first, to be timed."""
+    began = time.perf_counter()
+    fitted(_TIMED_ITERATIONS)
+    now = time.perf_counter()
+    enough_for = (until - now) / (now - began) * _TIMED_ITERATIONS
+    if enough_for < 1:
+        raise OutOfTime
+    return fitted(int(min(enough_for, most)))
+
+
 def _sklearn(solver: str) -> Fit:
     def fit(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: float) -> Network:
         def fitted(iterations: int) -> MLPRegressor:
@@ -97,14 +110,7 @@ def _sklearn(solver: str) -> Fit:
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 return model.fit(X, y)
 
-        # It cannot be stopped on the way: a few iterations tell how many the time is enough for.
-        began = time.perf_counter()
-        fitted(_TIMED_ITERATIONS)
-        now = time.perf_counter()
-        enough_for = (until - now) / (now - began) * _TIMED_ITERATIONS
-        if enough_for < 1:
-            raise OutOfTime
-        model = fitted(int(min(enough_for, 2000)))
+        model = _within(until, fitted, 2000)
         first, second = model.coefs_
         bias, intercept = model.intercepts_
         return Network(first.T, second[:, 0], cell.activation, bias, float(intercept[0]))
@@ -162,11 +168,26 @@ def _tensorly(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: f
 
 
 def _convex(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: float) -> Network:
-    """A wide network by pyscnn's convex program, which is not stopped on the way; its k largest neurons refined."""
-    from scnn.optimize import optimize
+    """A wide network by pyscnn's convex program; its k largest neurons refined."""
+    from scnn.activations import sample_gate_vectors
+    from scnn.metrics import Metrics
+    from scnn.models import ConvexReLU
+    from scnn.optimize import optimize_model
     from scnn.regularizers import NeuronGL1
+    from scnn.solvers import AL
 
-    model, _ = optimize("relu", _CONVEX_NEURONS, X, y[:, None], regularizer=NeuronGL1(1e-6), dtype="float64", seed=seed)
+    # It warns of every limit on its iterations.
+    logging.getLogger("scnn").disabled = True
+    gates = sample_gate_vectors(seed, X.shape[1], _CONVEX_NEURONS // 2)
+
+    def fitted(iterations: int) -> Any:
+        model = ConvexReLU(gates)
+        solver, penalty = AL(model, max_primal_iters=iterations), NeuronGL1(1e-6)
+        return optimize_model(model, solver, Metrics(), X, y[:, None], regularizer=penalty, dtype="float64", seed=seed)[
+            0
+        ]
+
+    model = _within(until, fitted, 10_000)
     first, second = (np.asarray(part, dtype=np.float64) for part in model.parameters)
     size = np.linalg.norm(first, axis=1) * np.abs(second[0])
     largest = np.argsort(-size)[: cell.k]
