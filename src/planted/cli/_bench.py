@@ -65,12 +65,13 @@ def bench(
         print_json({"summary": rows, "records": records})
     else:
         heads = f"{'success':>8} {'weight error':>13} {'seconds':>8} {'MB':>6} {'runs':>5}  seeds"
-        typer.echo(f"{'cell':<44} {'contender':<24} {heads}")
+        width = max(len(row["cell"]) for row in rows)
+        typer.echo(f"{'cell':<{width}} {'contender':<24} {heads}")
         for row in rows:
             seeds = f"{row['seeds'][0]}–{row['seeds'][-1]}"
             error = "none in time" if row["weight_error"] is None else f"{row['weight_error']:.1e}"
             typer.echo(
-                f"{row['cell']:<44} {row['contender']:<24} {row['success']:>8} {error:>13} "
+                f"{row['cell']:<{width}} {row['contender']:<24} {row['success']:>8} {error:>13} "
                 f"{row['seconds']:>8.1f} {row['peak_megabytes']:>6.0f} {row['runs']:>5.0f}  {seeds}"
             )
     own = [entry["success"] for entry in records if entry["contender"] == "planted"]
