@@ -32,7 +32,7 @@ def fit(data, k, seed):
 def half(seeds):
     """Share of ReLU teachers recovered as rows become scarce."""
     for d, k in ((20, 10), (20, 20)):
-        for ratio in (1.5, 2.0, 2.5, 3.0):
+        for ratio in (1.5, 2.0, 2.5, 2.75, 3.0):
             cell, hits, seconds = Cell(d, k, ratio), 0, []
             for seed in seeds:
                 data, began = cell.data(seed), time.perf_counter()
