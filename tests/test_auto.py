@@ -151,14 +151,23 @@ def test_a_peer_out_of_time_has_no_network(name):
         PEERS[name].fit(made.X, made.y, cell, 0, time.perf_counter())
 
 
-def test_bench_gives_peers_as_long_as_asked(tmp_path):
-    path, cell, peer = tmp_path / "bench.jsonl", BenchCell(3, 2, 40, "tanh"), "scikit-learn Adam"
-    ours, once = bench((cell,), range(1), path, peers=(peer,))
-    again, thrice = bench((cell,), range(1), path, peers=(peer,), patience=3.0)
+def test_bench_gives_peers_as_long_as_asked(tmp_path, monkeypatch):
+    path, cell, given = tmp_path / "bench.jsonl", BenchCell(3, 2, 40, "tanh"), []
+
+    def fit(X, y, cell, seed, until):
+        given.append(until - time.perf_counter())
+        raise OutOfTime
+
+    monkeypatch.setitem(PEERS, "idle", Peer(fit, "sklearn"))
+    ours, theirs = bench((cell,), range(1), path, peers=("idle",))
+    assert given[0] <= ours["seconds"]
+    assert theirs["runs"] == 0
+    assert not theirs["success"]
+    again, _ = bench((cell,), range(1), path, peers=("idle",), patience=1000.0)
     assert again == ours
-    assert once["seconds"] < thrice["seconds"]
-    assert 2 * ours["seconds"] < thrice["seconds"]
-    assert thrice["runs"] >= once["runs"]
+    assert 500 * ours["seconds"] < given[1] <= 1000 * ours["seconds"]
+    list(bench((cell,), range(1), path, peers=("idle",)))
+    assert len(given) == 2
 
 
 def test_bench_without_a_run_in_time_has_no_error():
