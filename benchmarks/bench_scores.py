@@ -245,7 +245,10 @@ def print_recovery(first: int, families: list[str]) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["recovery"]:
-        print_recovery(int(sys.argv[2]), sys.argv[3:] or list(DENSITIES))
+        families = sys.argv[3:] or list(DENSITIES)
+        if len(sys.argv) < 3 or not set(families) <= set(DENSITIES):
+            sys.exit(f"usage: bench_scores.py recovery FIRST_SEED [FAMILY …], families: {', '.join(DENSITIES)}")
+        print_recovery(int(sys.argv[2]), families)
     else:
         for title, table in (("speed", speed()), ("relative error of S_1", errors())):
             print(title)

@@ -279,6 +279,20 @@ def test_a_worker_of_our_own_cluster_computes_in_one_thread(cluster):
     assert set(names.values()) == {1}
 
 
+def test_workers_keep_a_core_only_where_there_is_one_for_each():
+    code = """
+import os
+from types import SimpleNamespace
+from planted.rows._dask import OneThread
+cores = os.sched_getaffinity(0)
+OneThread(len(cores) + 1).setup(SimpleNamespace(name=0))
+assert os.sched_getaffinity(0) == cores
+OneThread(len(cores)).setup(SimpleNamespace(name=0))
+assert os.sched_getaffinity(0) == {min(cores)}
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def _pool_threads():
     """How many threads JAX has for parts of one computation."""
     jax.block_until_ready(jax.numpy.ones((2000, 2000)) @ jax.numpy.ones((2000, 2000)))

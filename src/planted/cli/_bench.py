@@ -31,7 +31,7 @@ def bench(
     """Recover random teachers, beside scikit-learn, Adam restarts, TensorLy and pyscnn that get the same time.
 
     TensorLy and pyscnn take part where they are installed. The other tools restart until their time is over; a run that
-    has not ended by then does not count.
+    is stopped then does not count, and one that cannot be stopped gets as many iterations as should fit.
 
     Example: planted bench --quick --out bench.jsonl
     """

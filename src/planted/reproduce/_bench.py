@@ -32,13 +32,18 @@ def bench(
     """Records of every cell, seed and contender as they are made; those in the file `record` are not made again.
 
     Ours runs first. A peer restarts until `patience` times our wall-clock is used up, and keeps its lowest loss; a run
-    not finished by then is stopped and does not count. The first seed of a cell pays for our compilation, and gives
-    peers that much more time. `spread` computes teachers elsewhere, as in :func:`planted.reproduce.run_studies`.
+    that is stopped then does not count, and one that cannot be stopped gets the iterations that should fit and counts
+    though it ends late. Peers' records made for another `patience`, or for none, are made again. The first seed of a
+    cell pays for our compilation, and gives peers that much more time. `spread` computes teachers elsewhere, as in
+    :func:`planted.reproduce.run_studies`.
 
     >>> found = list(bench((BenchCell(3, 2, 40),), range(1), peers=()))
     >>> found[0]["contender"], found[0]["success"]
     ('planted', True)
     """
+    if not np.isfinite(patience) or patience <= 0:
+        raise ValueError(f"patience must be a positive number, not {patience!r}")
+    patience = float(patience)
     saved = [] if record is None or not record.is_file() else read_records(record)
     known = {_key(entry): entry for entry in saved}
     work = [

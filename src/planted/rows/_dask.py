@@ -153,7 +153,7 @@ def local_cluster(workers: int | None = None) -> tuple[distributed.Client, distr
     """A client of a new cluster of spawned processes on this machine, one thread each, and the cluster."""
     with dask.config.set({"distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT}):
         cluster = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", memory_limit=0
         )
     client = distributed.Client(cluster)
     client.register_plugin(OneThread(len(cluster.workers)))
@@ -258,6 +258,7 @@ class DaskEngine(Engine):
         held = [chunk.x for chunk in chunks if isinstance(chunk, RemoteChunk)]
         try:
             where = self.client.who_has(held) if held else {}
+            threads = self.client.nthreads() if held else {}
         except _LOST as error:
             raise self._lost(error) from None
         few = max(1, min(_BUNDLE, len(chunks) // _GROUP))
@@ -266,10 +267,13 @@ class DaskEngine(Engine):
             place = (where.get(chunk.x.key) or ("lost", index)) if isinstance(chunk, RemoteChunk) else index // few
             places.setdefault(place, []).append(index)
         bundles = []
-        for mine in places.values():
-            size = -(-len(mine) // -(-len(mine) // _BUNDLE))
+        for place, mine in places.items():
+            # As many tasks of one size as keep every thread of the worker busy.
+            parts = max(-(-len(mine) // _BUNDLE), threads.get(place[0], 1) if isinstance(place, tuple) else 1)
+            size = -(-len(mine) // parts)
             bundles += [mine[i : i + size] for i in range(0, len(mine), size)]
-        self.places = (chunks, bundles, self.counts.passes + _PLACES_HOLD)
+        if all(where.get(future.key) for future in held):
+            self.places = (chunks, bundles, self.counts.passes + _PLACES_HOLD)
         return bundles
 
     def _observe(self, done: int, total: int) -> None:

@@ -23,7 +23,7 @@ from planted.solvers._result import Descent, History, Progress, silent
 # Values that differ by less than this fraction are equal up to the rounding of a sum.
 _ROUNDING = 1e-13
 _VANISHING = 1e-10
-# Curvature is computed again when the parameters have moved by this fraction since: elsewhere it hardly differs, and
+# Curvature is computed again when the parameters have moved by this fraction since: within that it hardly differs, and
 # what limits the pace is the sample that it comes from.
 _MOVED = 1e-2
 
