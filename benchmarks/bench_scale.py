@@ -211,7 +211,7 @@ def faults(rows: int, kills: int) -> None:
                 # After the first passes, which compile, and never twice in the same one.
                 if engine.counts.passes <= (killed[-1] if killed else 2):
                     continue
-                pids = sorted(set(engine.client.run(os.getpid).values()) - set(gone))
+                pids = sorted(set(engine.client.run(os.getpid, on_error="ignore").values()) - set(gone))
                 if pids:
                     gone.append(pids[int(rng.integers(len(pids)))])
                     os.kill(gone[-1], signal.SIGKILL)
