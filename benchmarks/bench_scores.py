@@ -117,35 +117,35 @@ def drawn_mixture(seed: int, d: int = 5) -> GaussianMixture:
     return GaussianMixture([0.5, 0.5], means, np.stack(covs))
 
 
-def two_spreads(seed: int, d: int = 5) -> GaussianMixture:
-    """A mixture of two Gaussians, equally likely, of clearly different spread, and near each other for their spread.
+def _of_spreads(seed: int, squares: tuple[float, float], shares: tuple[float, float], d: int) -> GaussianMixture:
+    """Two Gaussians of covariance s² Q diag(u) Qᵀ, Q a random rotation, u uniform on [0.7, 1.3], near each other.
 
-    Covariances are s² Q diag(u) Qᵀ with s² = 0.1 and 1, random rotations Q and u uniform on [0.7, 1.3]; means are s
-    times uniform on [−½, ½]. The scales alone make E‖z‖⁴ of whitened rows 1.67 times that of a Gaussian, and a·x of a
-    unit a is rarely a standard deviation from zero, so that all κ* have one sign.
+    Means are s times uniform on [−½, ½]: a·x of a unit a is rarely a standard deviation from zero, so that all κ* have
+    one sign.
     """
     rng = np.random.default_rng(seed)
     means, covs = [], []
-    for square in (0.1, 1.0):
+    for square in squares:
         rotation = ortho_group.rvs(d, random_state=rng)
         covs.append(square * (rotation * rng.uniform(0.7, 1.3, d)) @ rotation.T)
         means.append(square**0.5 * rng.uniform(-0.5, 0.5, d))
-    return GaussianMixture([0.5, 0.5], np.stack(means), np.stack(covs))
+    return GaussianMixture(shares, np.stack(means), np.stack(covs))
+
+
+def two_spreads(seed: int, d: int = 5) -> GaussianMixture:
+    """Two Gaussians, equally likely, with s² = 0.1 and 1.
+
+    The scales alone make E‖z‖⁴ of whitened rows 1.67 times that of a Gaussian.
+    """
+    return _of_spreads(seed, (0.1, 1.0), (0.5, 0.5), d)
 
 
 def contaminated(seed: int, d: int = 5) -> GaussianMixture:
-    """Tukey's contaminated normal: nine rows in ten from one Gaussian, the tenth from one of three times its spread.
+    """Tukey's contaminated normal: nine rows in ten with s² = 1, the tenth of three times the spread.
 
-    Covariances are s² Q diag(u) Qᵀ with s² = 1 and 9, random rotations Q and u uniform on [0.7, 1.3]; means are s times
-    uniform on [−½, ½]. The scales alone make E‖z‖⁴ of whitened rows 2.78 times that of a Gaussian.
+    The scales alone make E‖z‖⁴ of whitened rows 2.78 times that of a Gaussian.
     """
-    rng = np.random.default_rng(seed)
-    means, covs = [], []
-    for square in (1.0, 9.0):
-        rotation = ortho_group.rvs(d, random_state=rng)
-        covs.append(square * (rotation * rng.uniform(0.7, 1.3, d)) @ rotation.T)
-        means.append(square**0.5 * rng.uniform(-0.5, 0.5, d))
-    return GaussianMixture([0.9, 0.1], np.stack(means), np.stack(covs))
+    return _of_spreads(seed, (1.0, 9.0), (0.9, 0.1), d)
 
 
 def cellwise(seed: int, d: int = 5) -> GaussianMixture:

@@ -187,7 +187,7 @@ def block_hvps(block: Block, objective: RowObjective, params: Params, directions
     return jax.vmap(lambda direction: block_hvp(block, objective, params, direction))(directions)
 
 
-# Compiled, as rows that are not traced leave the rest to be done operation by operation, in tens of milliseconds.
+# Compiled, as rows that are not traced leave the rest to be done operation by operation.
 @jax.jit
 def _add_penalty(objective: RowObjective, params: Params, rows: Params) -> tuple[jax.Array, Params]:
     penalty = jax.value_and_grad(lambda p: jnp.asarray(objective.penalty(p)) + 0.0)(params)

@@ -185,9 +185,8 @@ def _convex(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: flo
     def fitted(iterations: int) -> Any:
         model = ConvexReLU(gates)
         solver, penalty = AL(model, max_primal_iters=iterations), NeuronGL1(1e-6)
-        return optimize_model(model, solver, Metrics(), X, y[:, None], regularizer=penalty, dtype="float64", seed=seed)[
-            0
-        ]
+        data = {"X_train": X, "y_train": y[:, None], "regularizer": penalty}
+        return optimize_model(model, solver, Metrics(), **data, dtype="float64", seed=seed)[0]
 
     model = _within(until, fitted, 10_000)
     first, second = (np.asarray(part, dtype=np.float64) for part in model.parameters)
