@@ -15,13 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from planted import Network, activations, datasets, match
-from planted.certificates import cramer_rao
-from planted.certificates._uncertainty import _gram
+from planted.certificates import _gram, cramer_rao
 from planted.methods import classification, tensor
-from planted.moments import without_lower_parts
+from planted.numerics.precision import float64
 from planted.objectives import Likelihood, Squared, label_loss
-from planted.precision import float64
 from planted.rows import ArrayRows
+from planted.rows.moments import without_lower_parts
 from planted.solvers import lbfgs
 from planted.starts import decompose, neuron_moment
 from planted.starts._tensor_moments import projected_tensor

@@ -12,13 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bench_recovery import Cell, unit_gradient
 from planted import PlantedRegressor, activations, match
+from planted.bench import PEERS, BenchCell, own
 from planted.certificates import standard_errors
 from planted.datasets import make_planted
-from planted.methods import METHODS
-from planted.methods._width import choose_width
-from planted.reproduce._bench_cells import BenchCell
-from planted.reproduce._bench_peers import PEERS, own
-from planted.seeding import key_from
+from planted.methods import METHODS, choose_width
+from planted.numerics.seeding import key_from
 
 RELU = activations.get("relu")
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from planted import activations, datasets, objectives
-from planted.objectives._base import _value_and_gradient
-from planted.precision import to_jax
+from planted.numerics.precision import to_jax
+from planted.objectives import evaluate_with_gradient
 from planted.rows import ArrayRows
 
 
@@ -32,7 +32,7 @@ def _times(objectives_: list, B: jax.Array, repeats: int = 9) -> np.ndarray:
     for row in spent:
         for i, objective in enumerate(objectives_):
             begin = time.perf_counter()
-            jax.block_until_ready(_value_and_gradient(objective, B))
+            jax.block_until_ready(evaluate_with_gradient(objective, B))
             row[i] = time.perf_counter() - begin
     return np.median(spent[1:], axis=0)
 

@@ -12,10 +12,9 @@ import numpy as np
 from planted import PlantedRegressor, activations, match
 from planted.datasets import make_planted
 from planted.methods import METHODS
-from planted.objectives import Squared
-from planted.objectives._base import _value_and_gradient
-from planted.precision import float64, to_jax
-from planted.seeding import key_from
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.seeding import key_from
+from planted.objectives import Squared, evaluate_with_gradient
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def unit_gradient(data):
     seconds = []
     for _ in range(9):
         began = time.perf_counter()
-        np.asarray(_value_and_gradient(loss, point)[0])
+        np.asarray(evaluate_with_gradient(loss, point)[0])
         seconds.append(time.perf_counter() - began)
     return float(np.median(seconds[1:]))
 

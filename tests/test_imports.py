@@ -13,27 +13,18 @@ ROOT = Path(planted.__file__).parent
 
 # A module may import from its own layer and from those above it in this list.
 LAYERS = [
-    {"files", "names", "precision", "pytrees", "quadrature", "seeding", "teachers", "validation"},
-    {
-        "activations",
-        "conv_datasets",
-        "conv_networks",
-        "datasets",
-        "inputs",
-        "kernels",
-        "matching",
-        "moments",
-        "networks",
-        "rows",
-    },
+    {"names", "numerics"},
+    {"activations", "networks"},
+    {"inputs", "rows"},
+    {"datasets"},
     {"starts"},
     {"objectives"},
     {"solvers"},
-    {"output_layer"},
     {"certificates"},
     {"methods"},
-    {"classifier", "conv_estimators", "estimators", "large"},
-    {"plots", "reproduce"},
+    {"estimators"},
+    {"bench", "plots"},
+    {"reproduce"},
     {"cli"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

@@ -12,12 +12,14 @@ __version__ = "0.1.0"
 
 _MODULES = (
     "activations",
+    "bench",
     "certificates",
     "datasets",
+    "estimators",
     "inputs",
     "methods",
+    "networks",
     "objectives",
-    "output_layer",
     "plots",
     "reproduce",
     "rows",
@@ -26,13 +28,13 @@ _MODULES = (
 )
 _NAMES = {
     "Network": "networks",
-    "ConvNetwork": "conv_networks",
-    "match": "matching",
-    "permutation_error": "matching",
+    "ConvNetwork": "networks",
+    "match": "networks",
+    "permutation_error": "networks",
     "certify": "certificates",
     "PlantedRegressor": "estimators",
-    "PlantedClassifier": "classifier",
-    "PlantedConvRegressor": "conv_estimators",
+    "PlantedClassifier": "estimators",
+    "PlantedConvRegressor": "estimators",
 }
 
 __all__ = [*_MODULES, *_NAMES, "__version__"]

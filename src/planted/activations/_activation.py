@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from planted.quadrature import gaussian_expectation, hermite_polynomials
+from planted.numerics.quadrature import gaussian_expectation, hermite_polynomials
 
 Parity = Literal["even", "odd"] | None
 _INF = math.inf

@@ -1,6 +1,6 @@
 """Is this point a minimum, a saddle or a trap, and do the theorems apply to it?"""
 
-from planted.certificates._assumptions import Assumption, assumptions
+from planted.certificates._assumptions import Assumption, assumptions, rho
 from planted.certificates._certify import KINDS, Certificate, certify
 from planted.certificates._conv import ConvStationary
 from planted.certificates._kinks import Kinks, find_kinks
@@ -16,8 +16,8 @@ from planted.certificates._local_geometry import (
 )
 from planted.certificates._standard_errors import StandardErrors, standard_errors, standard_errors_over
 from planted.certificates._symmetries import Symmetry, flat_symmetries
-from planted.certificates._uncertainty import Ellipsoid, Uncertainty, cramer_rao, uncertainty
-from planted.objectives._curvature import Curvature, smallest_curvature
+from planted.certificates._uncertainty import Ellipsoid, Uncertainty, cramer_rao, information, uncertainty
+from planted.objectives import Curvature, smallest_curvature
 
 __all__ = [
     "KINDS",
@@ -39,10 +39,12 @@ __all__ = [
     "cramer_rao",
     "find_kinks",
     "flat_symmetries",
+    "information",
     "label_basin",
     "linear_rate",
     "local_geometry",
     "measured_hessian",
+    "rho",
     "slope_moments",
     "smallest_curvature",
     "standard_errors",

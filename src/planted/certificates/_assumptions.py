@@ -14,10 +14,9 @@ from planted import activations
 from planted.activations import Activation
 from planted.inputs import henze_zirkler
 from planted.networks import Network
-from planted.objectives import Objective, Params
-from planted.objectives._landscape import Constants
-from planted.quadrature import gaussian_expectation
-from planted.validation import as_matrix
+from planted.numerics.quadrature import gaussian_expectation
+from planted.numerics.validation import as_matrix
+from planted.objectives import Constants, Objective, Params
 
 Status = Literal["holds", "fails", "unknown"]
 

@@ -15,10 +15,22 @@ from planted.certificates._degenerate import examine
 from planted.certificates._global import global_verdict
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._symmetries import Symmetry, flat_symmetries, span
-from planted.objectives import Objective, Params, PopulationConv, QuadraticForm, Squared
-from planted.objectives._curvature import DENSE_SIZE, Curvature, Hessian, hessian_of, smallest_eigenpair
-from planted.objectives._flat import Flat, flatten, units_of
-from planted.precision import float64, to_numpy
+from planted.numerics.precision import float64, to_numpy
+from planted.objectives import (
+    DENSE_SIZE,
+    Curvature,
+    Flat,
+    Hessian,
+    Objective,
+    Params,
+    PopulationConv,
+    QuadraticForm,
+    Squared,
+    flatten,
+    hessian_of,
+    smallest_eigenpair,
+    units_of,
+)
 
 KINDS = ("global minimum", "local minimum", "saddle", "not critical", "undecided")
 _STEPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5)

@@ -22,17 +22,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from planted.conv_networks import ConvNetwork
+from planted.networks import ConvNetwork
+from planted.numerics.precision import float64, to_jax
 from planted.objectives import (
     ConvSquared,
     Objective,
     Params,
     PopulationConv,
+    best_output,
     nearest_stationary_point,
     stationary_points,
 )
-from planted.objectives._conv_points import best_output
-from planted.precision import float64, to_jax
 from planted.rows import Block, over_rows
 
 _AGREE = 0.5

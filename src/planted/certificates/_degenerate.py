@@ -20,9 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
-from planted.objectives import Objective, Params
-from planted.objectives._flat import Flat, flatten
-from planted.precision import float64
+from planted.numerics.precision import float64
+from planted.objectives import Flat, Objective, Params, flatten
 
 _SAMPLES = 16
 _STEPS = (3e-3, 1e-2)

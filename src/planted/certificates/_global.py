@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from planted.objectives import (
+    SMALL,
     Objective,
     Params,
     PopulationFullRankLandscape,
     PopulationLandscape,
+    as_quadratic,
     quadratic_verdict,
 )
-from planted.objectives._landscape import SMALL
-from planted.objectives._quadratic import as_quadratic
 
 _ROUNDING = 1e-9
 

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from planted.numerics.precision import float64
 from planted.objectives import Objective, Params
-from planted.precision import float64
 from planted.rows import Block
 
 

@@ -18,10 +18,10 @@ from planted.certificates._local_geometry import (
     measured_hessian,
     slope_moments,
 )
+from planted.numerics.precision import float64
+from planted.numerics.validation import as_matrix
 from planted.objectives import label_loss
-from planted.precision import float64
 from planted.solvers import lbfgs
-from planted.validation import as_matrix
 
 _STEPS = 400
 

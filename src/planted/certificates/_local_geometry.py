@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike
 from planted import activations
 from planted.activations import Activation
 from planted.certificates._assumptions import rho
+from planted.numerics.precision import float64, to_jax, to_numpy
+from planted.numerics.quadrature import gaussian_expectation
+from planted.numerics.seeding import key_from
+from planted.numerics.validation import as_matrix
 from planted.objectives import Objective, Params
-from planted.precision import float64, to_jax, to_numpy
-from planted.quadrature import gaussian_expectation
-from planted.seeding import key_from
-from planted.validation import as_matrix
 
 
 class SlopeMoments(NamedTuple):

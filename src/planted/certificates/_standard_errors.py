@@ -16,12 +16,11 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from planted.networks import Network
-from planted.objectives import Squared
-from planted.objectives._base import _value
-from planted.precision import float64, to_jax
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.validation import as_rows
+from planted.objectives import Squared, evaluate
 from planted.rows import ArrayRows, Block, Rows
-from planted.solvers._least_squares import _normal_equations
-from planted.validation import as_rows
+from planted.solvers import normal_equations
 
 _VANISHING = 1e-10
 
@@ -110,7 +109,7 @@ def standard_errors(
     def gram(row_weight: np.ndarray) -> np.ndarray:
         rows = ArrayRows(to_jax(inputs), to_jax(targets), to_jax(row_weight))
         loss = Squared.on(rows, net.activation, bias=net.bias is not None, intercept=fit_intercept)
-        return np.asarray(_normal_equations(loss, to_jax(params))[0]) * row_weight.sum()
+        return np.asarray(normal_equations(loss, to_jax(params))[0]) * row_weight.sum()
 
     meat_weight = weight**2 * residual**2
     meat = gram(meat_weight) if robust and np.any(meat_weight > 0) else None
@@ -139,8 +138,8 @@ def standard_errors_over(rows: Rows, network: Network, *, fit_intercept: bool = 
         rows = rows.map(block_shifted, np.asarray(net.intercept))
     loss = Squared.on(rows, net.activation, bias=net.bias is not None, intercept=fit_intercept)
     point, n = to_jax(params), float(rows.total_weight)
-    gram = np.asarray(_normal_equations(loss, point)[0]) * n
-    return _from_sums(net, params, gram, 2 * n * float(_value(loss, point)), round(n), 1.0, None)
+    gram = np.asarray(normal_equations(loss, point)[0]) * n
+    return _from_sums(net, params, gram, 2 * n * float(evaluate(loss, point)), round(n), 1.0, None)
 
 
 def block_shifted(block: Block, constant: Any) -> Block:

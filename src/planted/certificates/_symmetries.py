@@ -17,10 +17,8 @@ import numpy as np
 from jax import lax
 from scipy.linalg import expm
 
-from planted.objectives import Objective, Params
-from planted.objectives._base import _value_and_gradient
-from planted.objectives._flat import flatten
-from planted.precision import float64
+from planted.numerics.precision import float64
+from planted.objectives import Objective, Params, evaluate_with_gradient, flatten
 from planted.rows import Block
 
 Arrays = dict[str, np.ndarray]
@@ -295,7 +293,7 @@ def flat_symmetries(objective: Objective, params: Params, scale: float | None = 
     checked = objective.check(params)
     plain = not isinstance(checked, dict)
     arrays = {name: np.asarray(leaf) for name, leaf in ({"weights": checked} if plain else checked).items()}
-    here = float(_value_and_gradient(objective, checked)[0])
+    here = float(evaluate_with_gradient(objective, checked)[0])
     unit = max(abs(here), 1e-300) if scale is None else max(scale, abs(here), 1e-300)
 
     def tree(point: Arrays) -> Params:

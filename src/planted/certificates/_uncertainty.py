@@ -18,8 +18,8 @@ from jax.flatten_util import ravel_pytree
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
+from planted.numerics.precision import float64, to_jax
 from planted.objectives import Likelihood, Params, Squared
-from planted.precision import float64, to_jax
 from planted.rows import Block, over_rows
 
 _TINY = 1e-300
@@ -138,7 +138,7 @@ def _gram(block: Block, objective: Any, params: Params, c: jax.Array) -> jax.Arr
 
 
 @over_rows
-def _information(objective: Any, params: Params) -> jax.Array:
+def information(objective: Any, params: Params) -> jax.Array:
     return objective.rows.mean(block_information, objective.bare, params)
 
 
@@ -180,7 +180,7 @@ def uncertainty(objective: Likelihood | Squared, params: Params) -> Uncertainty:
     n = float(objective.rows.total_weight)
     flat = np.asarray(ravel_pytree(checked)[0])
     if isinstance(objective, Likelihood):
-        covariance = _inverse(np.asarray(_information(objective, checked))) / n
+        covariance = _inverse(np.asarray(information(objective, checked))) / n
         return Uncertainty(flat, covariance, n, weights.shape, "inverse Fisher information")
     if objective.output is None:
         raise ValueError("the sandwich is for weights only: give the squared loss a fixed output")

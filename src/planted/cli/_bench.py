@@ -39,10 +39,8 @@ def bench(
         if path is not None and not path.parent.is_dir():
             raise ValueError(f"no folder {path.parent} to write {path.name} to")
 
-    from planted.reproduce._bench import bench as run
-    from planted.reproduce._bench import draw, summary
-    from planted.reproduce._bench_cells import FULL, QUICK, BenchCell
-    from planted.reproduce._bench_peers import PEERS
+    from planted.bench import FULL, PEERS, QUICK, BenchCell, draw, summary
+    from planted.bench import bench as run
 
     cells = QUICK if quick else FULL
     count = min(teachers, 2) if quick else teachers

@@ -39,7 +39,7 @@ def certify(
 
     import planted
     from planted.certificates import assumptions
-    from planted.conv_networks import ConvNetwork, load_model
+    from planted.networks import ConvNetwork, load_model
     from planted.objectives import ConvSquared, Squared
 
     network = load_model(model)

@@ -56,8 +56,7 @@ def read_patches(data: Path, target: str | None, patch: str | None, patches: int
     Traceback (most recent call last):
     planted.datasets.DataError: no data file at nowhere.npz
     """
-    from planted.conv_datasets import to_patches
-    from planted.datasets import read_arrays
+    from planted.datasets import read_arrays, to_patches
 
     shape = patch_shape(patch)
     X, y = read_arrays(data, target)
@@ -93,7 +92,7 @@ def fit_conv(
 
 def report_conv(result: Any, shape: tuple[int, ...] | None, out: Path | None, plot: Path | None, as_json: bool) -> int:
     """Print a shared filter that was recovered; the exit status."""
-    from planted.conv_datasets import patch_to_image
+    from planted.datasets import patch_to_image
 
     network = result.network
     if as_json:

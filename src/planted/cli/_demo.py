@@ -33,7 +33,7 @@ def demo(
 
     from planted.datasets import make_planted
     from planted.estimators import PlantedRegressor
-    from planted.matching import match
+    from planted.networks import match
     from planted.plots import save_demo
     from planted.starts import random_rows
 

@@ -135,15 +135,14 @@ def fit(
 
 
 def _estimator(labels: bool, width: Any, activation: str, bias: bool, method: str, inputs: str, **shared: Any) -> Any:
-    from planted.classifier import PlantedClassifier
-    from planted.estimators import PlantedRegressor
+    from planted.estimators import PlantedClassifier, PlantedRegressor
 
     shared |= {"n_hidden": width, "activation": activation, "fit_bias": bias}
     return PlantedClassifier(**shared) if labels else PlantedRegressor(method=method, inputs=inputs, **shared)
 
 
 def _conv_estimator(activation: str, patches: int | None, **shared: Any) -> Any:
-    from planted.conv_estimators import PlantedConvRegressor
+    from planted.estimators import PlantedConvRegressor
 
     return PlantedConvRegressor(n_patches=patches, activation=activation, **shared)
 

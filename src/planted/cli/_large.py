@@ -53,8 +53,7 @@ def sweep(engine: str, scheduler: str | None) -> Iterator[Any]:
         return
     from functools import partial
 
-    from planted.rows import RowsLostError, dask_engine
-    from planted.rows._dask import spread
+    from planted.rows import RowsLostError, dask_engine, spread
 
     place = dask_engine(scheduler)
     try:

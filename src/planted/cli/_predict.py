@@ -34,8 +34,8 @@ def predict(
 
     import numpy as np
 
-    from planted.conv_networks import ConvNetwork, load_model
     from planted.datasets import read_table
+    from planted.networks import ConvNetwork, load_model
 
     network = load_model(model)
     if isinstance(network, ConvNetwork):

@@ -67,7 +67,7 @@ def reproduce(
         names = ("name", "title", "config", "seed", "seconds")
         print_json([{n: getattr(s, n) for n in names} | {"claims": [vars(c) for c in s.claims]} for s in studies])
     if gallery or markdown is not None:
-        from planted.reproduce._gallery import write_html, write_markdown
+        from planted.reproduce import write_html, write_markdown
 
         if gallery and out is not None:
             typer.echo(f"gallery written to {write_html(studies, out / 'gallery.html', quick)}", err=True)

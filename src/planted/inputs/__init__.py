@@ -1,5 +1,6 @@
 """What is known of the inputs x, as score functions S_m = ∇^m f / f of their density f."""
 
+from planted.inputs._bandwidth import rule_of_remark
 from planted.inputs._base import Density, SingularScoreWarning
 from planted.inputs._custom import CustomDensity
 from planted.inputs._gaussian import Gaussian
@@ -9,6 +10,7 @@ from planted.inputs._law import InputLaw, input_law
 from planted.inputs._local_likelihood import LocalFit, LocalFitWarning, LocalLikelihood
 from planted.inputs._mixture import GaussianMixture
 from planted.inputs._product import HyperbolicSecant, Laplace, Logistic, ProductDensity, StudentT
+from planted.inputs._scores import score_tensor
 
 __all__ = [
     "CustomDensity",
@@ -30,4 +32,6 @@ __all__ = [
     "gaussianity",
     "henze_zirkler",
     "input_law",
+    "rule_of_remark",
+    "score_tensor",
 ]

@@ -20,8 +20,8 @@ from jax import lax
 
 from planted.inputs._local_likelihood_general import _moments, _solve, moment_covariance
 from planted.names import unknown
-from planted.precision import float64
-from planted.seeding import key_from
+from planted.numerics.precision import float64
+from planted.numerics.seeding import key_from
 
 _RULES = ("rule", "held-out")
 _HELD_OUT = 400

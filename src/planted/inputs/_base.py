@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from planted.inputs._scores import MAX_ORDER
-from planted.precision import float64, to_jax
-from planted.pytrees import Pytree
-from planted.validation import as_matrix
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.pytrees import Pytree
+from planted.numerics.validation import as_matrix
 
 _ENTRIES_IN_FLIGHT = 2**21
 

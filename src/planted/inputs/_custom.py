@@ -11,7 +11,7 @@ import numpy as np
 
 from planted.inputs._base import Density
 from planted.inputs._scores import score_contraction, score_tensor
-from planted.precision import float64
+from planted.numerics.precision import float64
 
 
 class CustomDensity(Density):

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from planted.inputs._base import Density
 from planted.inputs._scores import score_contraction, score_tensor
-from planted.precision import float64
-from planted.seeding import key_from
+from planted.numerics.precision import float64
+from planted.numerics.seeding import key_from
 
 
 class Gaussian(Density):

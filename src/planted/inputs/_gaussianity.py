@@ -20,7 +20,7 @@ from scipy import stats
 
 from planted.inputs._gaussian import Gaussian
 from planted.inputs._henze_zirkler import henze_zirkler
-from planted.validation import as_matrix
+from planted.numerics.validation import as_matrix
 
 _BLOCK = 8192
 

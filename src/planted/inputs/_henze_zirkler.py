@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from scipy.stats import lognorm
 
-from planted.validation import as_matrix
+from planted.numerics.validation import as_matrix
 
 _ROWS = 1000
 

@@ -14,7 +14,7 @@ from planted.inputs._local_likelihood import LocalLikelihood
 from planted.inputs._mixture import GaussianMixture
 from planted.inputs._product import HyperbolicSecant, Laplace, Logistic
 from planted.names import DENSITIES, unknown
-from planted.validation import as_matrix
+from planted.numerics.validation import as_matrix
 
 _FAMILIES: dict[str, type[Gaussian | GaussianMixture | Logistic | HyperbolicSecant | Laplace]] = {
     "gaussian": Gaussian,

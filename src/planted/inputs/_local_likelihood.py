@@ -33,8 +33,8 @@ from planted.inputs._base import checked_order
 from planted.inputs._kernel_sums import kernel_sums
 from planted.inputs._local_likelihood_general import MAX_FEATURES, fit_general
 from planted.inputs._scores import score_contraction, score_tensor
-from planted.precision import float64
-from planted.validation import as_matrix
+from planted.numerics.precision import float64
+from planted.numerics.validation import as_matrix
 
 _SOLVED_AT_ONCE = 8192
 # Below this (spread/h)² the rounding of float32 changes a weight by less than one part in a thousand.

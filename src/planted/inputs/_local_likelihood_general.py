@@ -98,7 +98,7 @@ def _moments(
 def moment_covariance(theta: jax.Array, d: int, degree: int) -> jax.Array:
     """Covariance (M, M) of φ(t) under the density proportional to exp(θ·φ(t)) N(t; 0, I).
 
-    >>> from planted.precision import float64
+    >>> from planted.numerics.precision import float64
     >>> np.diag(np.asarray(float64(moment_covariance)(np.zeros(2), 1, 2))).round(6)
     array([1., 2.])
     """
@@ -185,7 +185,7 @@ def fit_general(
     method found an integrable solution (q,). Memory: 64 queries × a tile of 2048 points × monomials (at most
     34), and the grid of at most 4096 nodes × monomials.
 
-    >>> from planted.precision import float64
+    >>> from planted.numerics.precision import float64
     >>> points = np.random.default_rng(0).normal(size=(4000, 1))
     >>> tensors, *_ = float64(fit_general)(points, np.array([[0.5]]), 1.0, 4, False)
     >>> bool(abs(tensors[0][0, 0] + 0.5) < 0.15)

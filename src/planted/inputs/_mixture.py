@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 
 from planted.inputs._base import Density
 from planted.inputs._gaussian import Gaussian, log_normal, normal_contraction, normal_score
-from planted.precision import float64
-from planted.seeding import key_from
-from planted.validation import as_matrix
+from planted.numerics.precision import float64
+from planted.numerics.seeding import key_from
+from planted.numerics.validation import as_matrix
 
 _FITTED_ROWS = 20_000
 _MOST_COMPONENTS = 5

@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 
 from planted.inputs._base import Density, SingularScoreWarning
 from planted.inputs._scores import score_contraction, score_tensor
-from planted.precision import float64
-from planted.seeding import key_from
-from planted.validation import as_matrix
+from planted.numerics.precision import float64
+from planted.numerics.seeding import key_from
+from planted.numerics.validation import as_matrix
 
 
 class ProductDensity(Density):

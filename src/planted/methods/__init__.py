@@ -10,10 +10,19 @@ from planted.methods._assumed import InputsWarning, assumed_inputs
 from planted.methods._auto import auto
 from planted.methods._classification import classification
 from planted.methods._conv import ConvRestart, ConvResult, recover_conv
-from planted.methods._conv_dynamics import Trajectory, conv_descent, step_size_bound
+from planted.methods._conv_dynamics import (
+    FATES,
+    Trajectory,
+    conv_descent,
+    fate_code,
+    population_gradient,
+    step_size_bound,
+    typical_step,
+)
 from planted.methods._conv_filters import ConvFilters, recover_filters
 from planted.methods._expand import expand
 from planted.methods._hermite import hermite
+from planted.methods._label_width import choose_label_width
 from planted.methods._landscape import landscape
 from planted.methods._quadratic import QuadraticRecovery, factorise, quadratic, recover_quadratic
 from planted.methods._recovery import Recovery, refine, verdict
@@ -21,6 +30,7 @@ from planted.methods._score import score
 from planted.methods._squared import squared
 from planted.methods._tensor import tensor
 from planted.methods._verdict import VERDICTS, Verdict, judge
+from planted.methods._width import choose_width
 
 METHODS: dict[str, Callable[..., Recovery]] = {
     "auto": auto,
@@ -34,6 +44,7 @@ METHODS: dict[str, Callable[..., Recovery]] = {
 }
 
 __all__ = [
+    "FATES",
     "METHODS",
     "VERDICTS",
     "ConvFilters",
@@ -46,13 +57,17 @@ __all__ = [
     "Verdict",
     "assumed_inputs",
     "auto",
+    "choose_label_width",
+    "choose_width",
     "classification",
     "conv_descent",
     "expand",
     "factorise",
+    "fate_code",
     "hermite",
     "judge",
     "landscape",
+    "population_gradient",
     "quadratic",
     "recover_conv",
     "recover_filters",
@@ -62,5 +77,6 @@ __all__ = [
     "squared",
     "step_size_bound",
     "tensor",
+    "typical_step",
     "verdict",
 ]

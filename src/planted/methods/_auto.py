@@ -14,8 +14,8 @@ from planted.methods._landscape import landscape
 from planted.methods._recovery import Recovery
 from planted.methods._squared import squared
 from planted.methods._tensor import tensor
+from planted.numerics.progress import Progress
 from planted.solvers import silent
-from planted.solvers._result import Progress
 
 _ROWS_PER_PARAMETER = 50
 _CANDIDATES = (expand, squared, tensor, landscape)

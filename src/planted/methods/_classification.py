@@ -12,18 +12,16 @@ import numpy as np
 import optax
 
 from planted.activations import Activation
-from planted.certificates import Uncertainty, uncertainty
-from planted.certificates._uncertainty import _information
+from planted.certificates import Uncertainty, information, uncertainty
 from planted.inputs import Gaussian
 from planted.methods._recovery import Recovery
 from planted.names import unknown
 from planted.networks import Network
-from planted.objectives import Likelihood, Params, Squared, smallest_curvature
-from planted.objectives._likelihood import check_probability
-from planted.precision import float64, to_jax
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.progress import Progress
+from planted.objectives import Likelihood, Params, Squared, check_probability, smallest_curvature
 from planted.rows import ArrayRows
 from planted.solvers import Descent, FirstOrder, descend, lbfgs, sample_newton, silent
-from planted.solvers._result import Progress
 from planted.starts import random_rows, tensor_start
 
 SOLVERS = ("lbfgs", "gradient")
@@ -169,7 +167,7 @@ def classification(
     likelihood = Likelihood.on(rows, activation, fit_bias)
     refined = lbfgs(likelihood, quadratic.params, steps=300, tolerance=1e-8, progress=progress)
     # Quasi-Newton steps stop at the rounding of the value; scoring steps go on to that of the gradient.
-    scored = sample_newton(likelihood, partial(_information, likelihood), refined.params, steps=_SCORING_STEPS)
+    scored = sample_newton(likelihood, partial(information, likelihood), refined.params, steps=_SCORING_STEPS)
     params: Any = scored.params
     sure = uncertainty(likelihood, params)
     share = float(np.mean(y))

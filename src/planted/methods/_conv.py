@@ -21,18 +21,17 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.conv_networks import ConvNetwork, as_patches
 from planted.inputs import Gaussian
-from planted.matching import match
 from planted.methods._conv_dynamics import fates, typical_step
 from planted.methods._conv_polish import expected_error, polish, residual_test
+from planted.networks import ConvNetwork, as_patches, match
+from planted.numerics.precision import float64, to_numpy
+from planted.numerics.progress import Progress
+from planted.numerics.seeding import key_from
+from planted.numerics.validation import as_matrix
 from planted.objectives import ConvSquared
-from planted.precision import float64, to_numpy
-from planted.seeding import key_from
 from planted.solvers import silent
-from planted.solvers._result import Progress
 from planted.starts import SIGNS, output_radius, sign_restarts, uniform_start
-from planted.validation import as_matrix
 
 _CHUNK = 50
 _GRADIENT, _PROGRESS = 1e-3, 1e-8

@@ -23,11 +23,10 @@ import numpy as np
 
 from planted import activations
 from planted.activations import Activation
-from planted.conv_networks import ConvNetwork
-from planted.objectives._base import Objective
-from planted.objectives._conv_points import arc, stationary_points
-from planted.precision import float64, to_jax, to_numpy
-from planted.quadrature import gaussian_expectation
+from planted.networks import ConvNetwork
+from planted.numerics.precision import float64, to_jax, to_numpy
+from planted.numerics.quadrature import gaussian_expectation
+from planted.objectives import Objective, arc, stationary_points
 
 RELU = activations.get("relu")
 FATES = ("global minimum", "spurious minimum", "still moving")

@@ -17,17 +17,16 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.conv_networks import ConvNetwork, as_patches
 from planted.methods._recovery import Recovery, verdict
-from planted.networks import Network
+from planted.networks import ConvNetwork, Network, as_patches
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.progress import Progress
+from planted.numerics.seeding import key_from
+from planted.numerics.validation import as_matrix, count
 from planted.objectives import Params, RowObjective
-from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block
-from planted.seeding import key_from
 from planted.solvers import FirstOrder, descend, least_squares, silent
-from planted.solvers._result import Progress
 from planted.starts import random_rows
-from planted.validation import as_matrix, count
 
 _ROWS, _RESTARTS, _POLISHED, _STEPS = 4096, 16, 4, 1000
 _SOLVER = FirstOrder(optax.adam(optax.cosine_decay_schedule(0.03, _STEPS)))

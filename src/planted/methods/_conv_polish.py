@@ -12,12 +12,11 @@ import numpy as np
 from scipy.linalg import null_space
 
 from planted.activations import Activation
-from planted.conv_networks import ConvNetwork
+from planted.networks import ConvNetwork
+from planted.numerics.precision import float64, to_jax
 from planted.objectives import ConvSquared, Params, RowObjective
-from planted.precision import float64, to_jax
 from planted.rows import Block, over_rows
-from planted.solvers import Descent, least_squares
-from planted.solvers._least_squares import _normal_equations
+from planted.solvers import Descent, least_squares, normal_equations
 
 
 class ConvChart(RowObjective):
@@ -102,7 +101,7 @@ def expected_error(objective: ConvSquared, network: ConvNetwork, noise: float) -
     """
     chart, point = ConvChart.at(objective, network)
     loose: Any = chart
-    gram = np.asarray(_normal_equations(loose, to_jax(point))[0]) * float(objective.rows.total_weight)
+    gram = np.asarray(normal_equations(loose, to_jax(point))[0]) * float(objective.rows.total_weight)
     try:
         factor = np.linalg.cholesky(gram)
     except np.linalg.LinAlgError:

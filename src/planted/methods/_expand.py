@@ -23,11 +23,11 @@ from planted.methods._merge import merge
 from planted.methods._orient import orientation
 from planted.methods._recovery import Recovery, finish, refine
 from planted.networks import Network
+from planted.numerics.precision import float64
+from planted.numerics.progress import Progress
 from planted.objectives import SymmetricPart
-from planted.precision import float64
 from planted.rows import ArrayRows
 from planted.solvers import Descent, lbfgs, silent
-from planted.solvers._result import Progress
 from planted.starts import expanded_start
 
 _ROWS_PER_WEIGHT = 10

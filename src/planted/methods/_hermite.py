@@ -12,13 +12,13 @@ from planted.activations import Activation
 from planted.inputs import Gaussian
 from planted.methods._recovery import Recovery, finish
 from planted.networks import Network
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.progress import Progress
 from planted.objectives import Hermite24
-from planted.output_layer import least_squares_outputs
-from planted.precision import float64, to_jax
 from planted.rows import ArrayRows
 from planted.solvers import FirstOrder, descend, silent, unit_rows
-from planted.solvers._result import Progress
 from planted.starts import random_rows
+from planted.starts.output_layer import least_squares_outputs
 
 _ROWS = 32_768
 _RESTARTS = 4

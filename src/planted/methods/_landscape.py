@@ -20,12 +20,12 @@ from planted.activations import Activation
 from planted.inputs import Gaussian
 from planted.methods._recovery import Recovery, finish
 from planted.networks import Network
+from planted.numerics.precision import float64
+from planted.numerics.progress import Progress
 from planted.objectives import AssumptionError, FullRankLandscape, Squared, read_off, whitening
-from planted.output_layer import least_squares_outputs
-from planted.precision import float64
 from planted.solvers import Descent, lbfgs, silent
-from planted.solvers._result import Progress
 from planted.starts import random_rows
+from planted.starts.output_layer import least_squares_outputs
 
 _WIDTH_RATIO = 2
 _ROWS_PER_WEIGHT = 20

@@ -24,14 +24,13 @@ from planted.methods._recovery import Recovery, refine, verdict_at
 from planted.methods._squared import squared
 from planted.methods._tensor import _outputs
 from planted.networks import Network
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.progress import Progress
 from planted.objectives import FullRankLandscape, Squared, read_off, whitening
-from planted.output_layer import least_squares_outputs
-from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block, ChunkedRows, Survey
-from planted.solvers import Descent, lbfgs, sample_newton, silent
-from planted.solvers._least_squares import _normal_equations
-from planted.solvers._result import Progress
+from planted.solvers import Descent, lbfgs, normal_equations, sample_newton, silent
 from planted.starts import random_rows, start_from_moments
+from planted.starts.output_layer import least_squares_outputs
 
 SCALING = ("auto", "expand", "landscape", "squared", "tensor")
 """Methods that need no more than sums over rows once the sample is in memory."""
@@ -234,7 +233,7 @@ def polish_over(loss: Squared, seen: Survey, params: dict[str, Any], progress: P
         return lbfgs(loss, params, steps=1000, tolerance=1e-12, target=enough, progress=progress)
 
     def curvature(point: Any) -> Any:
-        return _normal_equations(few, point)[0]
+        return normal_equations(few, point)[0]
 
     return sample_newton(loss, curvature, params, floor=enough, progress=progress)
 

@@ -24,10 +24,10 @@ from planted.activations import Activation
 from planted.methods._recovery import EXACT, Recovery, finish, verdict
 from planted.names import unknown
 from planted.networks import Network
+from planted.numerics.progress import Progress
+from planted.numerics.validation import as_rows
 from planted.objectives import QuadraticVerdict, Squared, quadratic_matrix, quadratic_verdict
 from planted.solvers import leave_saddles, silent
-from planted.solvers._result import Progress
-from planted.validation import as_rows
 
 SIGNS = ("auto", "mixed", "positive", "negative")
 _RANK = 1e-7

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from planted.networks import Network
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.progress import Progress
 from planted.objectives import Squared
-from planted.precision import float64, to_jax
 from planted.rows import ArrayRows
 from planted.solvers import Descent, gauss_newton, lbfgs, least_squares, silent
-from planted.solvers._result import Progress
 
 # A relative loss (residual variance over target variance) that rounding alone explains.
 EXACT = 1e-12

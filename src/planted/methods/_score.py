@@ -19,12 +19,12 @@ from planted.activations import Activation
 from planted.inputs import Gaussian, LocalLikelihood, input_law
 from planted.methods._recovery import Recovery, finish
 from planted.networks import Network
+from planted.numerics.precision import float64
+from planted.numerics.progress import Progress
 from planted.objectives import ScoreLandscape, read_off, whitening
-from planted.output_layer import OutputLayer, least_squares_outputs
-from planted.precision import float64
 from planted.solvers import Descent, lbfgs, silent
-from planted.solvers._result import Progress
 from planted.starts import random_rows
+from planted.starts.output_layer import OutputLayer, least_squares_outputs
 
 _STARTS = 4
 _FORMS = ("full-rank", "auto")

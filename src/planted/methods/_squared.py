@@ -13,11 +13,11 @@ import optax
 from planted.activations import Activation
 from planted.methods._recovery import Recovery, finish
 from planted.networks import Network
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.progress import Progress
 from planted.objectives import Squared
-from planted.precision import float64, to_jax
 from planted.rows import ArrayRows
 from planted.solvers import FirstOrder, descend, silent
-from planted.solvers._result import Progress
 from planted.starts import random_rows
 
 _ROWS = 8192

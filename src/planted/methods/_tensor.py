@@ -11,11 +11,11 @@ from planted.activations import Activation
 from planted.inputs import Gaussian
 from planted.methods._recovery import Recovery, finish
 from planted.networks import Network
-from planted.output_layer import OutputLayer, least_squares_outputs
-from planted.precision import float64
+from planted.numerics.precision import float64
+from planted.numerics.progress import Progress
 from planted.solvers import silent
-from planted.solvers._result import Progress
 from planted.starts import TensorStart, tensor_start
+from planted.starts.output_layer import OutputLayer, least_squares_outputs
 
 _ENUMERATED = 16
 _LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

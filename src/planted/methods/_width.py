@@ -9,9 +9,9 @@ import numpy as np
 
 from planted.activations import Activation
 from planted.methods._expand import PLENTY, Search
-from planted.precision import float64
+from planted.numerics.precision import float64
+from planted.numerics.progress import Progress
 from planted.solvers import silent
-from planted.solvers._result import Progress
 
 _TEST_FRACTION = 0.2
 # Held-out relative loss that the early stopping of the search explains.

@@ -1,9 +1,24 @@
 """What to minimise: one file per loss."""
 
-from planted.objectives._base import Objective, Params, RowObjective
+from planted.objectives._base import Objective, Params, RowObjective, evaluate, evaluate_with_gradient
 from planted.objectives._conv import ConvSquared, PopulationConv
-from planted.objectives._conv_points import ConvPoint, nearest_stationary_point, stationary_points
-from planted.objectives._curvature import Curvature, smallest_curvature
+from planted.objectives._conv_points import (
+    ConvPoint,
+    arc,
+    best_output,
+    nearest_stationary_point,
+    stationary_points,
+    threshold,
+)
+from planted.objectives._curvature import (
+    DENSE_SIZE,
+    Curvature,
+    Hessian,
+    hessian_of,
+    smallest_curvature,
+    smallest_eigenpair,
+)
+from planted.objectives._flat import Flat, flatten, units_of
 from planted.objectives._full_rank import (
     FullRankLandscape,
     PopulationFullRankLandscape,
@@ -11,14 +26,15 @@ from planted.objectives._full_rank import (
     whitening,
 )
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
-from planted.objectives._landscape import AssumptionError, Landscape, PopulationLandscape
-from planted.objectives._likelihood import Likelihood, label_loss
+from planted.objectives._landscape import SMALL, AssumptionError, Constants, Landscape, PopulationLandscape
+from planted.objectives._likelihood import Likelihood, check_probability, label_loss
 from planted.objectives._pairs import PopulationPairs, appendix_d
 from planted.objectives._quadratic import (
     ApproximateMinimumBound,
     QuadraticForm,
     QuadraticVerdict,
     approximate_minimum_bound,
+    as_quadratic,
     hessian_form,
     quadratic_jacobian,
     quadratic_matrix,
@@ -26,17 +42,22 @@ from planted.objectives._quadratic import (
     residual_matrix,
 )
 from planted.objectives._score_landscape import ScoreLandscape
-from planted.objectives._squared import PopulationSquared, Squared
+from planted.objectives._squared import PopulationSquared, Squared, split
 from planted.objectives._symmetric_part import SymmetricPart, symmetric_part
 
 __all__ = [
+    "DENSE_SIZE",
+    "SMALL",
     "ApproximateMinimumBound",
     "AssumptionError",
+    "Constants",
     "ConvPoint",
     "ConvSquared",
     "Curvature",
+    "Flat",
     "FullRankLandscape",
     "Hermite24",
+    "Hessian",
     "Landscape",
     "Likelihood",
     "Objective",
@@ -55,7 +76,15 @@ __all__ = [
     "SymmetricPart",
     "appendix_d",
     "approximate_minimum_bound",
+    "arc",
+    "as_quadratic",
+    "best_output",
+    "check_probability",
+    "evaluate",
+    "evaluate_with_gradient",
+    "flatten",
     "hessian_form",
+    "hessian_of",
     "label_loss",
     "nearest_stationary_point",
     "quadratic_jacobian",
@@ -64,7 +93,11 @@ __all__ = [
     "read_off",
     "residual_matrix",
     "smallest_curvature",
+    "smallest_eigenpair",
+    "split",
     "stationary_points",
     "symmetric_part",
+    "threshold",
+    "units_of",
     "whitening",
 ]

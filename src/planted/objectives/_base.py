@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from planted.precision import float64, to_jax, to_numpy
-from planted.pytrees import Pytree
+from planted.numerics.precision import float64, to_jax, to_numpy
+from planted.numerics.pytrees import Pytree
 from planted.rows import Block, Rows, over_rows
 
 Params = Any
@@ -76,17 +76,17 @@ class Objective(Pytree, ABC):
     @float64
     def value(self, params: Params) -> float:
         """The objective at `params`."""
-        return float(_value(self, self.check(params)))
+        return float(evaluate(self, self.check(params)))
 
     @float64
     def gradient(self, params: Params) -> Params:
         """Its gradient, of the same structure as `params`."""
-        return to_numpy(_value_and_gradient(self, self.check(params))[1])
+        return to_numpy(evaluate_with_gradient(self, self.check(params))[1])
 
     @float64
     def value_and_gradient(self, params: Params) -> tuple[float, Params]:
         """Both at the cost of the gradient."""
-        value, gradient = _value_and_gradient(self, self.check(params))
+        value, gradient = evaluate_with_gradient(self, self.check(params))
         return float(value), to_numpy(gradient)
 
     @float64
@@ -95,7 +95,7 @@ class Objective(Pytree, ABC):
         params, direction = self.check(params), self.check(direction)
         if jax.tree.map(jnp.shape, params) != jax.tree.map(jnp.shape, direction):
             raise ValueError("direction must have the same shapes as params")
-        return to_numpy(_hvp(self, params, direction))
+        return to_numpy(hessian_product(self, params, direction))
 
     @float64
     def hessian(self, params: Params) -> np.ndarray:
@@ -112,7 +112,7 @@ class Objective(Pytree, ABC):
         for start in range(0, size, width):
             block = np.eye(width, size, start)
             parts = [part.reshape(-1, *s) for part, s in zip(np.split(block, cuts[:-1], axis=1), shapes, strict=True)]
-            products = jax.tree.leaves(_hvps(self, params, jax.tree.unflatten(structure, parts)))
+            products = jax.tree.leaves(hessian_products(self, params, jax.tree.unflatten(structure, parts)))
             columns.append(np.concatenate([np.asarray(leaf).reshape(width, -1) for leaf in products], axis=1))
         matrix = np.concatenate(columns)[:size]
         return (matrix + matrix.T) / 2
@@ -218,20 +218,20 @@ def check_weights(weights: np.ndarray, n_features: int) -> None:
 
 
 @over_rows
-def _value(objective: Objective, params: Params) -> jax.Array:
+def evaluate(objective: Objective, params: Params) -> jax.Array:
     return objective.traced_value(params)
 
 
 @over_rows
-def _value_and_gradient(objective: Objective, params: Params) -> tuple[jax.Array, Params]:
+def evaluate_with_gradient(objective: Objective, params: Params) -> tuple[jax.Array, Params]:
     return objective.traced_value_and_gradient(params)
 
 
 @over_rows
-def _hvp(objective: Objective, params: Params, direction: Params) -> Params:
+def hessian_product(objective: Objective, params: Params, direction: Params) -> Params:
     return objective.traced_hvp(params, direction)
 
 
 @over_rows
-def _hvps(objective: Objective, params: Params, directions: Params) -> Params:
+def hessian_products(objective: Objective, params: Params, directions: Params) -> Params:
     return objective.traced_hvps(params, directions)

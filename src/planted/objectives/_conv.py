@@ -22,12 +22,12 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.conv_networks import ConvNetwork, as_patches
-from planted.kernels import SERIES_ORDER, gaussian_kernel, series_coefficients
+from planted.activations.kernels import SERIES_ORDER, gaussian_kernel, series_coefficients
+from planted.networks import ConvNetwork, as_patches
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.validation import as_matrix
 from planted.objectives._base import Objective, Params, RowObjective
-from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block, Rows
-from planted.validation import as_matrix
 
 _BLOCK_ENTRIES = 1 << 18
 
@@ -128,7 +128,7 @@ class PopulationConv(Objective):
     """Expectation of :class:`ConvSquared` for independent patches Z_i ~ N(0, I) and y from a teacher.
 
     Closed for the arc-cosine family, the quadratic and the error functions; otherwise the kernel's Hermite series
-    up to `order` (see :func:`planted.kernels.gaussian_kernel`).
+    up to `order` (see :func:`planted.activations.kernels.gaussian_kernel`).
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from planted.conv_networks import ConvNetwork
+from planted.networks import ConvNetwork
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def best_output(teacher: ConvNetwork, angle: float) -> np.ndarray:
     return ((g - 1) * target + shared) / (math.pi - 1)
 
 
-def _value(target: np.ndarray, output: np.ndarray, angle: float) -> float:
+def evaluate(target: np.ndarray, output: np.ndarray, angle: float) -> float:
     """Theorem 2.1, corrected, for ‖w*‖ = 1."""
     change = output - target
     g = float(arc(angle))
@@ -111,7 +111,7 @@ def stationary_points(teacher: ConvNetwork) -> list[ConvPoint]:
         angle = float(brentq(lambda phi: float(arc(phi)) - level, 0.0, math.pi, xtol=1e-15))
         output = best_output(teacher, angle)
         reason = "aᵀa* = 0: turning the filter either way, with its best output, lowers the loss"
-        points.append(ConvPoint(angle, output, _value(target, output, angle), "saddle", reason))
+        points.append(ConvPoint(angle, output, evaluate(target, output, angle), "saddle", reason))
     output = best_output(teacher, math.pi)
     if spurious:
         kind = "local minimum"
@@ -119,7 +119,7 @@ def stationary_points(teacher: ConvNetwork) -> list[ConvPoint]:
     else:
         kind = "saddle"
         reason = "the filter points away from the teacher's and aᵀa* ≥ 0: the loss falls with the third power of a turn"
-    points.append(ConvPoint(math.pi, output, _value(target, output, math.pi), kind, reason))
+    points.append(ConvPoint(math.pi, output, evaluate(target, output, math.pi), kind, reason))
     return points
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from planted.objectives._base import Objective, Params, _hvp, _value_and_gradient
-from planted.precision import float64, to_numpy
+from planted.numerics.precision import float64, to_numpy
+from planted.objectives._base import Objective, Params, evaluate_with_gradient, hessian_product
 
 
 def flatten(tree: Params) -> np.ndarray:
@@ -92,14 +92,14 @@ class Flat:
     def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         """f(s∘u) and s∘∇f(s∘u)."""
         self.evaluations += 1
-        value, gradient = _value_and_gradient(self.objective, self.params(vector))
+        value, gradient = evaluate_with_gradient(self.objective, self.params(vector))
         return float(value), self.units * flatten(gradient)
 
     @float64
     def product(self, vector: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """s∘H(s∘direction)."""
         self.evaluations += 1
-        product: Any = _hvp(self.objective, self.params(vector), self.params(direction))
+        product: Any = hessian_product(self.objective, self.params(vector), self.params(direction))
         return self.units * flatten(product)
 
     def hessian(self, vector: np.ndarray) -> np.ndarray:

@@ -23,6 +23,8 @@ from numpy.typing import ArrayLike
 from planted import activations
 from planted.activations import Activation
 from planted.networks import Network
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.validation import as_matrix, as_rows
 from planted.objectives._base import Objective, Params, RowObjective
 from planted.objectives._landscape import (
     SMALL,
@@ -38,9 +40,7 @@ from planted.objectives._landscape import (
     teacher_tensor,
     tensor_pairs,
 )
-from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block, Rows
-from planted.validation import as_matrix, as_rows
 
 
 def second_coefficient(activation: Activation) -> float:

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.kernels import gaussian_kernel
+from planted.activations.kernels import gaussian_kernel
 from planted.networks import Network
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.validation import as_rows
 from planted.objectives._base import Objective, Params, RowObjective
 from planted.objectives._squared import check_layers, check_teacher, split
-from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block
-from planted.validation import as_rows
 
 
 def even_part(z: jax.Array, second: float, fourth: float) -> jax.Array:

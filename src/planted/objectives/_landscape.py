@@ -22,13 +22,13 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.moments import Moments, fourth_contraction, moments, without_lower_parts
 from planted.networks import Network
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.validation import as_rows
 from planted.objectives._base import Objective, Params, RowObjective
 from planted.objectives._squared import check_teacher
-from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block, over_rows
-from planted.validation import as_rows
+from planted.rows.moments import Moments, fourth_contraction, moments, without_lower_parts
 
 # The c of Theorem 5.1, for which the paper says that 0.01 suffices.
 SMALL = 0.01

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from planted.networks import Network
+from planted.numerics.precision import float64, to_jax
 from planted.objectives._base import Objective, Params
 from planted.objectives._landscape import teacher_tensor
-from planted.precision import float64, to_jax
 
 
 class PopulationPairs(Objective):

@@ -22,10 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.validation import as_matrix, as_rows
 from planted.objectives._base import Params, RowObjective
-from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block
-from planted.validation import as_matrix, as_rows
 
 
 class QuadraticForm(RowObjective):

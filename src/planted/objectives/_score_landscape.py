@@ -39,12 +39,12 @@ from numpy.typing import ArrayLike
 
 from planted.inputs import SingularScoreWarning
 from planted.names import unknown
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.validation import as_matrix, as_rows
 from planted.objectives._base import Objective, Params
 from planted.objectives._full_rank import full_rank_constants, whitening
 from planted.objectives._landscape import SMALL, Constants
 from planted.objectives._score_pairs import TensorPairs, pairs_for, query_points
-from planted.precision import float64, to_jax
-from planted.validation import as_matrix, as_rows
 
 _ROWS_PER_COEFFICIENT = 8
 _LEAST_RATIO = 0.05

@@ -18,11 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from planted.inputs import Gaussian, GaussianMixture, LocalLikelihood, ProductDensity
-from planted.moments import Moments, moments
+from planted.numerics.precision import to_jax
 from planted.objectives._base import Objective, Params, RowObjective
 from planted.objectives._landscape import lower_part, quartic_sum
-from planted.precision import to_jax
 from planted.rows import ArrayRows, Block
+from planted.rows.moments import Moments, moments
 
 LARGEST_TENSOR = 40
 
@@ -220,7 +220,7 @@ def query_points(X: np.ndarray, inputs: Any) -> np.ndarray | None:
 def pairs_for(X: np.ndarray, y: np.ndarray, inputs: Any) -> MixturePairs | ProductPairs | TensorPairs:
     """Q in the cheapest form that the density allows (call under float64).
 
-    >>> from planted.precision import float64
+    >>> from planted.numerics.precision import float64
     >>> Q = float64(pairs_for)(np.array([[2.0]]), np.ones(1), Gaussian([0.0]))
     >>> Q.value(np.array([[1.0]]))          # x⁴ − 6x² + 3
     -5.0

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.kernels import SERIES_ORDER, gaussian_kernel, truncation_error
+from planted.activations.kernels import SERIES_ORDER, gaussian_kernel, truncation_error
 from planted.networks import Network
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.validation import as_matrix, as_rows
 from planted.objectives._base import Objective, Params, RowObjective, check_weights
-from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block, Rows
-from planted.validation import as_matrix, as_rows
 
 
 def split(params: Params, output: jax.Array | None) -> tuple[jax.Array, jax.Array]:

@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.validation import as_matrix, as_rows
 from planted.objectives._base import Params, RowObjective
 from planted.objectives._squared import check_layers
-from planted.precision import float64, to_jax
 from planted.rows import ArrayRows, Block
-from planted.validation import as_matrix, as_rows
 
 
 def symmetric_part(activation: Activation, z: jax.Array) -> jax.Array:

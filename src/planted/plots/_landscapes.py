@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import LogNorm
 
+from planted.numerics.precision import float64
 from planted.plots._trajectory import Trajectory
-from planted.precision import float64
 
 _SMALL = 1e-9
 
@@ -60,7 +60,7 @@ def plot_slice(path: Trajectory, axis: Any, title: str = "", points: int = 60) -
     """
     import jax
 
-    from planted.precision import to_jax
+    from planted.numerics.precision import to_jax
 
     last, u, v = plane(path.weights)
     shape = path.weights.shape[1:]

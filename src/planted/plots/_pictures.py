@@ -15,12 +15,12 @@ from planted.datasets import make_planted
 from planted.inputs import Gaussian
 from planted.names import PLOT_LOSSES, PLOTS, unknown
 from planted.networks import Network
+from planted.numerics.progress import Progress
 from planted.objectives import Objective, PopulationLandscape, PopulationSquared, ScoreLandscape
 from planted.plots._landscapes import plot_slice, plot_spectrum
 from planted.plots._paths import animate_permutation, plot_descent, plot_permutation_frames, plot_sphere
 from planted.plots._trajectory import Trajectory, follow
 from planted.solvers import silent
-from planted.solvers._result import Progress
 from planted.starts import random_rows
 
 KINDS = PLOTS

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from planted.matching import match
-from planted.networks import Network
+from planted.networks import Network, match
 
 
 def plot_losses(result: Any, axis: Any) -> None:

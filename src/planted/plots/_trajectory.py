@@ -8,12 +8,11 @@ import jax
 import numpy as np
 import optax
 
-from planted.matching import permutation_error
-from planted.networks import Network
+from planted.networks import Network, permutation_error
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.progress import Progress
 from planted.objectives import Objective
-from planted.precision import float64, to_jax
 from planted.solvers import FirstOrder, descend, silent
-from planted.solvers._result import Progress
 
 _SETTLED = 1e-7
 

@@ -12,6 +12,7 @@ from planted.reproduce import (
     _soltanolkotabi2017_activations,
     _spurious,
 )
+from planted.reproduce._gallery import write_html, write_markdown
 from planted.reproduce._runner import run_studies
 from planted.reproduce._study import Claim, Entry, Study, claim
 
@@ -42,4 +43,4 @@ def find(name: str) -> list[Entry]:
     return found
 
 
-__all__ = ["ENTRIES", "Claim", "Entry", "Study", "claim", "find", "run_studies"]
+__all__ = ["ENTRIES", "Claim", "Entry", "Study", "claim", "find", "run_studies", "write_html", "write_markdown"]

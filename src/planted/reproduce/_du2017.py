@@ -13,15 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from planted.conv_networks import ConvNetwork
-from planted.methods._conv_dynamics import FATES, Trajectory, conv_descent, fate_code, population_gradient, typical_step
-from planted.objectives import PopulationConv, stationary_points
-from planted.objectives._conv_points import threshold
+from planted.methods import FATES, Trajectory, conv_descent, fate_code, population_gradient, typical_step
+from planted.networks import ConvNetwork
+from planted.numerics.precision import float64
+from planted.numerics.seeding import key_from
+from planted.objectives import PopulationConv, stationary_points, threshold
 from planted.plots import plot_two_phases
-from planted.precision import float64
 from planted.reproduce._store import Rows
 from planted.reproduce._study import Cell, Claim, Config, Entry, claim
-from planted.seeding import key_from
 from planted.starts import SIGNS, sign_restarts, uniform_start
 
 _CHUNK = 100

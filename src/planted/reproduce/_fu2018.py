@@ -15,8 +15,7 @@ import numpy as np
 
 from planted import activations
 from planted.activations import Activation
-from planted.certificates import slope_moments
-from planted.certificates._assumptions import rho
+from planted.certificates import rho, slope_moments
 from planted.names import ACTIVATIONS
 from planted.reproduce._basin import asymptotic_error, minimisers, near, orthogonal_teacher, planted_labels
 from planted.reproduce._study import Cell, Claim, Config, Entry, claim

@@ -20,8 +20,8 @@ from scipy.stats import ortho_group
 from planted import activations
 from planted.datasets import make_planted
 from planted.inputs import Density, Gaussian, GaussianMixture, HyperbolicSecant, Laplace, LocalLikelihood
+from planted.numerics.precision import float64, to_jax
 from planted.objectives import Landscape, Objective, ScoreLandscape, Squared
-from planted.precision import float64, to_jax
 from planted.reproduce._study import Cell, Claim, Config, Entry, claim
 from planted.rows import ArrayRows
 

@@ -19,8 +19,8 @@ import optax
 
 from planted import activations
 from planted.certificates import certify
-from planted.moments import without_linear_part
 from planted.networks import Network
+from planted.numerics.progress import Progress
 from planted.objectives import (
     Hermite24,
     Landscape,
@@ -34,8 +34,8 @@ from planted.objectives import (
 from planted.reproduce._store import Rows
 from planted.reproduce._study import Cell, Claim, Config, Entry, claim
 from planted.rows import ArrayRows, FreshRows
+from planted.rows.moments import without_linear_part
 from planted.solvers import Descent, FirstOrder, descend, lbfgs, silent, step_size_cuts, unit_rows
-from planted.solvers._result import Progress
 from planted.starts import random_rows
 
 RECOVERED = 0.02

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from planted.datasets import make_planted
-from planted.output_layer import ALGORITHMS, recover_outputs
 from planted.reproduce._study import Claim, Entry, claim
+from planted.starts.output_layer import ALGORITHMS, recover_outputs
 
 _KINDS = ("orthogonal", "correlated")
 

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from planted import activations
-from planted.precision import float64
+from planted.numerics.precision import float64
+from planted.numerics.seeding import key_from
 from planted.reproduce._over_parameterised import gradient_descent, jacobian_gram
-from planted.seeding import key_from
 
 _TINY = 1e-26
 

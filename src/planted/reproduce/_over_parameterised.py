@@ -28,8 +28,8 @@ import numpy as np
 
 from planted import activations
 from planted.activations import Activation
-from planted.precision import float64
-from planted.seeding import key_from
+from planted.numerics.precision import float64
+from planted.numerics.seeding import key_from
 
 _ROWS = 100
 _GLOBAL = 1e-10

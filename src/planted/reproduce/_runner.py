@@ -18,10 +18,10 @@ from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
+from planted.numerics.progress import Progress
 from planted.reproduce._store import CellResult, Rows, Store, stack, tabulate
 from planted.reproduce._study import Cell, Config, Entry, Study
 from planted.solvers import silent
-from planted.solvers._result import Progress
 
 _PACKAGES = ("planted", "jax", "jaxlib", "numpy", "scipy", "polars")
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from planted import activations
 from planted.activations import Activation
-from planted.quadrature import gaussian_expectation
+from planted.numerics.quadrature import gaussian_expectation
 from planted.reproduce._store import Rows
 from planted.reproduce._study import Cell, Claim, Config, Entry, claim
 

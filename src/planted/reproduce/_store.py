@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from planted.files import WriteError, write_whole
+from planted.numerics.files import WriteError, write_whole
 
 Rows = list[dict[str, Any]]
 _SCALARS = (bool, int, float, str, type(None))

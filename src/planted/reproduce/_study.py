@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from planted.numerics.progress import Progress
 from planted.reproduce._store import Rows, digest, jsonable
 from planted.solvers import silent
-from planted.solvers._result import Progress
 
 Config = dict[str, Any]
 Cell = dict[str, Any]

@@ -30,13 +30,14 @@ __all__ = [
     "dask_rows",
     "file_rows",
     "over_rows",
+    "spread",
     "survey",
 ]
 
 
 def __getattr__(name: str) -> Any:
     # Dask is an extra and slow to import.
-    if name in ("dask_engine", "dask_rows"):
+    if name in ("dask_engine", "dask_rows", "spread"):
         from planted.rows import _dask
 
         return getattr(_dask, name)

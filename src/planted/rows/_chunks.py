@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from planted.precision import float64
+from planted.numerics.precision import float64
 from planted.rows._base import Block, Rows
 from planted.rows._memory import BLOCK_SIZE, ArrayRows
 

@@ -20,7 +20,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from planted.files import write_whole
+from planted.numerics.files import write_whole
 from planted.rows._chunks import Work
 
 FORMAT = 1

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from planted.pytrees import Pytree
+from planted.numerics.pytrees import Pytree
 from planted.rows._base import Block, Rows
 
 BLOCK_SIZE = 8192

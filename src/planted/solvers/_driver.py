@@ -10,10 +10,11 @@ import jax
 import numpy as np
 import optax
 
+from planted.numerics.precision import to_numpy
+from planted.numerics.progress import Progress, silent
 from planted.objectives import Objective
-from planted.precision import to_numpy
 from planted.solvers._first_order import FirstOrder, State
-from planted.solvers._result import Descent, History, Progress, silent
+from planted.solvers._result import Descent, History
 
 Problem = Objective | Callable[[jax.Array], Objective]
 

@@ -16,13 +16,13 @@ import numpy as np
 import optax
 from scipy.optimize import minimize
 
-from planted.objectives import Objective, Params, smallest_curvature
-from planted.objectives._flat import Flat
-from planted.precision import float64, to_jax
-from planted.seeding import key_from
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.progress import Progress, silent
+from planted.numerics.seeding import key_from
+from planted.objectives import Flat, Objective, Params, smallest_curvature
 from planted.solvers._driver import descend
 from planted.solvers._first_order import FirstOrder, Perturbation
-from planted.solvers._result import Descent, Progress, silent
+from planted.solvers._result import Descent
 
 _STEP_LENGTHS = tuple(2.0**-i for i in range(30))
 

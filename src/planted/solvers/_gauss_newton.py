@@ -20,13 +20,12 @@ import numpy as np
 from jax.scipy.linalg import cho_factor, cho_solve
 from jax.scipy.sparse.linalg import cg
 
-from planted.objectives import Squared, SymmetricPart
-from planted.objectives._base import _value_and_gradient
-from planted.objectives._squared import split
-from planted.precision import float64, to_numpy
+from planted.numerics.precision import float64, to_numpy
+from planted.numerics.progress import Progress, silent
+from planted.objectives import Squared, SymmetricPart, evaluate_with_gradient, split
 from planted.rows import Block
 from planted.solvers._least_squares import _energy
-from planted.solvers._result import Descent, History, Progress, silent
+from planted.solvers._result import Descent, History
 
 _RIDGE = 1e-5
 _LEAST_DAMPING = 1e-6
@@ -140,7 +139,7 @@ def gauss_newton(
     kind = jax.tree.leaves(objective.rows)[0].dtype
     point = jax.tree.map(lambda leaf: jnp.asarray(leaf, kind), params)
     floor = float(_energy(objective)) * tolerance**2
-    value, gradient = _value_and_gradient(objective, point)
+    value, gradient = evaluate_with_gradient(objective, point)
     value, norm = float(value), _norm(gradient)
     history, damping, status = History(), 1e-3, "step limit"
     for done in range(1, steps + 1):
@@ -150,7 +149,7 @@ def gauss_newton(
         found = _step(rough, cast(point), cast(_scaled(gradient, 1 / norm)), cast(damping), cast(1e-3), inner)
         step = _scaled(jax.tree.map(lambda leaf: jnp.asarray(leaf, kind), found), norm)
         trial = jax.tree.map(jnp.subtract, point, step)
-        trial_value, trial_gradient = _value_and_gradient(objective, trial)
+        trial_value, trial_gradient = evaluate_with_gradient(objective, trial)
         length = _norm(step) / max(_norm(point), 1e-300)
         if float(trial_value) <= value:
             point, value, gradient = trial, float(trial_value), trial_gradient

@@ -12,10 +12,10 @@ import numpy as np
 import scipy.optimize
 from threadpoolctl import ThreadpoolController
 
-from planted.objectives import Objective
-from planted.objectives._base import _value_and_gradient
-from planted.precision import float64
-from planted.solvers._result import Descent, History, Progress, silent
+from planted.numerics.precision import float64
+from planted.numerics.progress import Progress, silent
+from planted.objectives import Objective, evaluate_with_gradient
+from planted.solvers._result import Descent, History
 
 
 class _Reached(Exception):
@@ -81,7 +81,7 @@ def lbfgs(
 
     def function(vector: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal best
-        value, gradient = _value_and_gradient(objective, unflatten(vector, lambda part: jnp.asarray(part, dtype)))
+        value, gradient = evaluate_with_gradient(objective, unflatten(vector, lambda part: jnp.asarray(part, dtype)))
         number, slope = float(value), _flat(jax.tree.leaves(gradient))
         if number < best[0]:
             best = number, vector.copy(), float(np.linalg.norm(slope))

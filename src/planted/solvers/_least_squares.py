@@ -16,11 +16,11 @@ import numpy as np
 import scipy.linalg
 from jax.flatten_util import ravel_pytree
 
-from planted.objectives import Squared
-from planted.objectives._base import _value
-from planted.precision import float64, to_jax, to_numpy
+from planted.numerics.precision import float64, to_jax, to_numpy
+from planted.numerics.progress import Progress, silent
+from planted.objectives import Squared, evaluate
 from planted.rows import Block, over_rows
-from planted.solvers._result import Descent, History, Progress, silent
+from planted.solvers._result import Descent, History
 
 _JACOBIAN_ENTRIES = 4_000_000
 
@@ -56,7 +56,7 @@ def block_energy(block: Block) -> jax.Array:
 
 
 @over_rows
-def _normal_equations(objective: Squared, params: Any) -> tuple[jax.Array, jax.Array]:
+def normal_equations(objective: Squared, params: Any) -> tuple[jax.Array, jax.Array]:
     """JᵀJ (p, p) and Jᵀr (p,), means over rows."""
     return objective.rows.mean(block_normal_equations, objective.bare, params)
 
@@ -100,7 +100,7 @@ def least_squares(
     began = time.perf_counter()
     flat, unravel = ravel_pytree(to_jax(params))
     floor = float(_energy(objective)) * tolerance**2
-    value = float(_value(objective, unravel(flat)))
+    value = float(evaluate(objective, unravel(flat)))
     history, damping, status, done, norm = History(), 1e-3, "step limit", 0, np.inf
     equations = None
     while done < steps:
@@ -108,7 +108,7 @@ def least_squares(
             status = "converged"
             break
         if equations is None:
-            A, g = (np.asarray(part) for part in _normal_equations(objective, unravel(flat)))
+            A, g = (np.asarray(part) for part in normal_equations(objective, unravel(flat)))
             equations, norm = (A, g), float(np.linalg.norm(g))
         A, g = equations
         scale = np.maximum(np.diagonal(A), 1e-12 * np.max(np.diagonal(A)))
@@ -120,7 +120,7 @@ def least_squares(
             damping *= 10
             continue
         trial = flat + jnp.asarray(step)
-        trial_value = float(_value(objective, unravel(trial)))
+        trial_value = float(evaluate(objective, unravel(trial)))
         length = float(np.linalg.norm(step) / max(float(jnp.linalg.norm(flat)), 1e-300))
         if np.isfinite(trial_value) and trial_value <= value:
             flat, value, damping, equations = trial, trial_value, max(damping / 10, 1e-15), None

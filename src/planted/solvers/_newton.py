@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, minres
 
-from planted.objectives import Objective
-from planted.objectives._flat import Flat
+from planted.objectives import Flat, Objective
 from planted.solvers._result import Descent, History
 
 _DENSE = 200

@@ -1,22 +1,11 @@
-"""What a descent returns, and how it reports on the way."""
+"""What a descent returns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
-Progress = Callable[[int, int, str], None]
-"""Called as `progress(done, total, text)` while a solver works."""
-
-
-def silent(done: int, total: int, text: str) -> None:
-    """Report nothing: the default progress.
-
-    >>> silent(1, 2, "working")
-    """
 
 
 @dataclass

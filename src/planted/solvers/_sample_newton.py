@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from planted.objectives import Objective
-from planted.objectives._base import _value_and_gradient
-from planted.precision import float64, to_jax, to_numpy
-from planted.solvers._result import Descent, History, Progress, silent
+from planted.numerics.precision import float64, to_jax, to_numpy
+from planted.numerics.progress import Progress, silent
+from planted.objectives import Objective, evaluate_with_gradient
+from planted.solvers._result import Descent, History
 
 # Values that differ by less than this fraction are equal up to the rounding of a sum.
 _ROUNDING = 1e-13
@@ -88,7 +88,7 @@ def sample_newton(
     flat = np.asarray(start)
 
     def evaluate(vector: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _value_and_gradient(objective, back(vector))
+        value, gradient = evaluate_with_gradient(objective, back(vector))
         return float(value), np.asarray(ravel_pytree(gradient)[0])
 
     value, g = evaluate(flat)

@@ -21,9 +21,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from planted.activations import Activation
-from planted.moments import block_residual, fit_quadratic
-from planted.precision import float64, to_jax
+from planted.numerics.precision import float64, to_jax
 from planted.rows import ArrayRows, Rows, over_rows
+from planted.rows.moments import block_residual, fit_quadratic
 from planted.starts._joint_diagonal import Decomposition, decompose
 from planted.starts._tensor_moments import (
     Orders,

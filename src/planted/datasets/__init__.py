@@ -1,0 +1,24 @@
+"""Data: planted, with a known teacher, and read from files."""
+
+from planted.datasets._patches import images_to_patches, make_planted_conv, patch_to_image, to_patches
+from planted.datasets._planted import INPUTS, TASKS, make_planted
+from planted.datasets._tables import DataError, read_arrays, read_table, write_table
+from planted.datasets._teachers import OUTPUTS, WEIGHTS, teacher_output, teacher_weights
+
+__all__ = [
+    "INPUTS",
+    "OUTPUTS",
+    "TASKS",
+    "WEIGHTS",
+    "DataError",
+    "images_to_patches",
+    "make_planted",
+    "make_planted_conv",
+    "patch_to_image",
+    "read_arrays",
+    "read_table",
+    "teacher_output",
+    "teacher_weights",
+    "to_patches",
+    "write_table",
+]

@@ -1,0 +1,119 @@
+"""Planted data with a known teacher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.utils import Bunch
+
+from planted import activations
+from planted import inputs as input_laws
+from planted.datasets._teachers import teacher_output, teacher_weights
+from planted.names import unknown
+from planted.networks import Network
+from planted.numerics.precision import float64
+from planted.numerics.seeding import key_from
+from planted.numerics.validation import count, non_negative
+
+INPUTS = ("gaussian", "mixture", "laplace")
+TASKS = ("regression", "classification")
+
+
+def _input_law(name: str, d: int) -> input_laws.Density:
+    match name:
+        case "mixture":
+            return input_laws.GaussianMixture.symmetric(d)
+        case "laplace":
+            return input_laws.Laplace(d)
+    return input_laws.Gaussian(np.zeros(d))
+
+
+@float64
+def make_planted(
+    n_samples: int,
+    n_features: int,
+    n_hidden: int,
+    *,
+    activation: Any = "relu",
+    weights: Any = "orthogonal",
+    output: Any = "ones",
+    bias: Any = False,
+    inputs: Any = "gaussian",
+    noise: float = 0.0,
+    task: str = "regression",
+    condition_number: float = 3.0,
+    random_state: Any = None,
+) -> Bunch:
+    """Data from a planted network: y = Σ_i output_i φ(weights_i·x + bias_i) + noise·ξ.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_hidden : int
+        n, d and k.
+    activation : str, Activation or callable
+        φ.
+    weights : "orthogonal", "gaussian", "correlated" or array (k, d)
+        Rows have unit norm. "gaussian" rows are uniform on the sphere; "correlated" rows have the
+        condition number `condition_number`.
+    output : "ones", "positive", "mixed" or array (k,)
+        "positive" is uniform on [1, 2], "mixed" has random signs besides.
+    bias : bool or array (k,)
+        True draws biases from N(0, 1/4).
+    inputs : "gaussian", "mixture", "laplace" or an object with `sample(n_samples, random_state)`
+        Law of x. "mixture" is ½N(m, I) + ½N(−m, I) with m = (1, …, 1); "laplace" has independent entries
+        with density ½exp(−|x|).
+    noise : float
+        Standard deviation of Gaussian noise (regression only).
+    task : "regression" or "classification"
+        For classification y is 0 or 1 with P(y = 1 | x) = (1/k) Σ_i φ(weights_i·x + bias_i).
+    random_state : None, int, RandomState or Generator
+
+    Returns
+    -------
+    Bunch with X (n, d), y (n,) and teacher (:class:`planted.Network`).
+
+    Examples
+    --------
+    >>> data = make_planted(100, 5, 3, output="mixed", random_state=0)
+    >>> data.X.shape, data.y.shape, data.teacher
+    ((100, 5), (100,), Network(3 relu neurons, 5 inputs))
+    """
+    n, d, k = (
+        count(name, value)
+        for name, value in (("n_samples", n_samples), ("n_features", n_features), ("n_hidden", n_hidden))
+    )
+    if task not in TASKS:
+        raise ValueError(unknown("task", task, TASKS))
+    non_negative("noise", noise)
+    if not (np.isfinite(condition_number) and condition_number >= 1):
+        raise ValueError(f"condition_number must be at least 1, not {condition_number!r}")
+    act = activations.get(activation)
+    key = key_from(random_state)
+    teacher_key, input_key, noise_key = jax.random.split(key, 3)
+    rng = np.random.default_rng(np.asarray(jax.random.bits(teacher_key, (4,), np.uint32)))
+    rows = teacher_weights(weights, k, d, condition_number, rng)
+    out = teacher_output(output, k, rng)
+    biases = (rng.normal(0.0, 0.5, k) if bias else None) if isinstance(bias, bool) else np.asarray(bias, float)
+    if task == "classification":
+        low, high = act.range
+        if low < 0 or high > 1:
+            raise ValueError(f"classification needs an activation into [0, 1], such as sigmoid, not {act.name}")
+        out = np.full(k, 1.0 / k)
+    teacher = Network(rows, out, act, biases)
+    if isinstance(inputs, str):
+        if inputs not in INPUTS:
+            raise ValueError(unknown("inputs", inputs, INPUTS))
+        inputs = _input_law(inputs, d)
+    seed = int(jax.random.bits(input_key, (), jnp.uint32))
+    X = np.asarray(inputs.sample(n, random_state=seed))
+    if X.shape != (n, d):
+        raise ValueError(f"inputs gave rows of {X.shape[1:]}, expected {d} columns")
+    y = teacher.predict(X)
+    if task == "classification":
+        y = (np.asarray(jax.random.uniform(noise_key, (n,), jnp.float64)) < y).astype(np.int64)
+    elif noise:
+        y = y + noise * np.asarray(jax.random.normal(noise_key, (n,), jnp.float64))
+    return Bunch(X=X, y=y, teacher=teacher)

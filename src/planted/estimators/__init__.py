@@ -1,0 +1,7 @@
+"""The scikit-learn front doors."""
+
+from planted.estimators._classifier import PlantedClassifier
+from planted.estimators._regressor import PlantedRegressor
+from planted.estimators._shared_filter import PlantedConvRegressor
+
+__all__ = ["PlantedClassifier", "PlantedConvRegressor", "PlantedRegressor"]

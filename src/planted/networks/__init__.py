@@ -1,0 +1,20 @@
+"""Networks with one hidden layer: evaluate, canonical form, save, load, compare with a teacher."""
+
+from planted.networks._dense import Network
+from planted.networks._format import ModelFileError, read_model, stored_activation, write_model
+from planted.networks._matching import Match, match, permutation_error
+from planted.networks._shared_filter import ConvNetwork, as_patches, load_model
+
+__all__ = [
+    "ConvNetwork",
+    "Match",
+    "ModelFileError",
+    "Network",
+    "as_patches",
+    "load_model",
+    "match",
+    "permutation_error",
+    "read_model",
+    "stored_activation",
+    "write_model",
+]

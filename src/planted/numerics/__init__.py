@@ -1,0 +1,1 @@
+"""Numbers, arrays and files: what every other part is built on."""

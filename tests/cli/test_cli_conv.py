@@ -1,0 +1,156 @@
+"""The command line for shared filters: fit, predict, certify, pictures, one-sentence errors."""
+
+import json
+
+import numpy as np
+import pytest
+
+from planted import ConvNetwork, match
+from planted.datasets import images_to_patches
+from test_cli import run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("images")
+    rng = np.random.default_rng(0)
+    teacher = ConvNetwork(rng.standard_normal(4), [1.0, -0.5, 0.7, 0.4, -1.0, 0.3])
+    images = rng.standard_normal((1500, 4, 6))
+    patches = images_to_patches(images, (2, 2))
+    y = teacher.predict(patches)
+    np.savez(path / "images.npz", X=images, y=y)
+    np.savez(path / "channels.npz", X=images[..., None], y=y)
+    np.savez(path / "patches.npz", X=patches, y=y)
+    np.savez(path / "flat.npz", X=patches.reshape(1500, -1), y=y)
+    np.savez(path / "short.npz", X=images, y=y[:-1])
+    np.savez(path / "vector.npz", X=y, y=y)
+    np.savez(path / "wide.npz", X=images[:3, None, None], y=y[:3])
+    np.savez(path / "few.npz", X=patches[:5], y=y[:5])
+    np.savez(path / "zero.npz", X=patches, y=0 * y)
+    np.savez(path / "square.npz", X=patches, y=np.stack([y, y], axis=1))
+    np.savez(path / "nan.npz", X=np.where(images > 4, np.nan, images) * np.nan, y=y)
+    np.savez(path / "noise.npz", X=patches, y=rng.standard_normal(1500))
+    np.savez(path / "words.npz", X=np.array([[["a"]]]), y=np.array([1.0]))
+    teacher.save(path / "teacher")
+    return path
+
+
+SHAPES = {
+    "images.npz": ["--patch", "2x2"],
+    "channels.npz": ["--patch", "2x2"],
+    "patches.npz": [],
+    "flat.npz": ["--patches", "6"],
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_fit_predict_and_certify_round_trip(capsys, folder, tmp_path, name):
+    status, out, err = run(capsys, "fit", folder / name, "--conv", *SHAPES[name], "--out", tmp_path / "model")
+    assert (status, err) == (0, "")
+    assert out.startswith("recovered")
+    assert "global minimum" in out
+    assert match(ConvNetwork.load(tmp_path / "model"), ConvNetwork.load(folder / "teacher")).weight_error < 1e-8
+    patch = [] if "--patches" in SHAPES[name] else SHAPES[name]
+    results = tmp_path / "p.csv"
+    status, out, _ = run(
+        capsys, "predict", tmp_path / "model", folder / name, *patch, "--target", "y", "--out", results
+    )
+    assert status == 0
+    assert "R² 1" in out
+    np.testing.assert_allclose(np.loadtxt(results, skiprows=1), np.load(folder / name)["y"], atol=1e-9)
+
+
+def test_certify_names_the_minimum(capsys, folder):
+    status, out, _ = run(capsys, "certify", folder / "teacher", folder / "images.npz", "--patch", "2x2")
+    assert status == 0
+    assert out.startswith("global minimum")
+    assert "Lemma 4.1" in out
+
+
+def test_fit_as_json_and_plot(capsys, folder, tmp_path):
+    picture = tmp_path / "filter.png"
+    status, out, _ = run(capsys, "fit", folder / "images.npz", "--conv", "--patch", "2x2", "--json", "--plot", picture)
+    report = json.loads(out)
+    assert (status, report["status"]) == (0, "recovered")
+    assert np.shape(report["network"]["filter"]) == (2, 2)
+    assert len(report["restarts"]) == 4
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_noise_is_status_1(capsys, folder):
+    status, out, _ = run(capsys, "fit", folder / "noise.npz", "--conv")
+    assert status == 1
+    assert out.startswith("not recovered")
+
+
+@pytest.mark.slow
+def test_reproduce_du2017_quickly(capsys, tmp_path):
+    status, out, _ = run(capsys, "reproduce", "du2017", "--quick", "--out", tmp_path)
+    assert status == 0
+    assert out.count("[holds]") == 7
+    assert {path.parent.parent.name for path in tmp_path.rglob("figure.png")} == {"fig1", "theorems"}
+
+
+BAD = {
+    "no such file": (["fit", "{f}/none.npz", "--conv"], "no data file"),
+    "patch without conv": (["fit", "{f}/images.npz", "--patch", "2x2"], "add --conv"),
+    "patches without conv": (["fit", "{f}/images.npz", "--patches", "2"], "add --conv"),
+    "patch is a number": (["fit", "{f}/images.npz", "--conv", "--patch", "4"], "HEIGHTxWIDTH"),
+    "patch of zero": (["fit", "{f}/images.npz", "--conv", "--patch", "0x2"], "HEIGHTxWIDTH"),
+    "patch does not divide": (
+        ["fit", "{f}/images.npz", "--conv", "--patch", "3x2"],
+        "do not split into patches of 3x2",
+    ),
+    "patch on flat rows": (["fit", "{f}/flat.npz", "--conv", "--patch", "2x2"], "images are (n, height, width)"),
+    "flat rows without patches": (["fit", "{f}/flat.npz", "--conv"], "give --patches"),
+    "patches do not divide": (["fit", "{f}/flat.npz", "--conv", "--patches", "5"], "do not split into 5 patches"),
+    "other number of patches": (["fit", "{f}/patches.npz", "--conv", "--patches", "5"], "expected 5"),
+    "patches of images": (
+        ["fit", "{f}/images.npz", "--conv", "--patch", "2x2", "--patches", "5"],
+        "the images have 6 patches, expected 5",
+    ),
+    "channels without patch": (["fit", "{f}/channels.npz", "--conv"], "images of 4x6 pixels: give --patch"),
+    "one dimension": (["fit", "{f}/vector.npz", "--conv"], "X has 1 dimensions"),
+    "five dimensions": (["fit", "{f}/wide.npz", "--conv"], "X has 5 dimensions"),
+    "fewer targets than images": (["fit", "{f}/short.npz", "--conv", "--patch", "2x2"], "1500 rows but the target"),
+    "two targets": (["fit", "{f}/square.npz", "--conv"], "must have 1 dimension"),
+    "fewer rows than unknowns": (["fit", "{f}/few.npz", "--conv"], "5 rows cannot determine"),
+    "zero target": (["fit", "{f}/zero.npz", "--conv"], "y is zero in every row"),
+    "NaN": (["fit", "{f}/nan.npz", "--conv", "--patch", "2x2"], "NaN or infinite"),
+    "words": (["fit", "{f}/words.npz", "--conv"], "must be numbers"),
+    "unknown target": (["fit", "{f}/patches.npz", "--conv", "--target", "Y"], "unknown array 'Y'"),
+    "hidden with conv": (["fit", "{f}/patches.npz", "--conv", "--hidden", "3"], "--hidden does not go with --conv"),
+    "method with conv": (
+        ["fit", "{f}/patches.npz", "--conv", "--method", "squared"],
+        "--method does not go with --conv",
+    ),
+    "predict with other patches": (["predict", "{f}/teacher", "{f}/images.npz", "--patch", "4x2"], "expected 6"),
+    "predict without patch": (["predict", "{f}/teacher", "{f}/channels.npz"], "give --patch"),
+    "certify with other patches": (["certify", "{f}/teacher", "{f}/images.npz", "--patch", "4x2"], "expected 6"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_input_gets_one_sentence(capsys, folder, kind):
+    arguments, expected = BAD[kind]
+    before = sorted(path.name for path in folder.iterdir())
+    status, out, err = run(capsys, *(argument.replace("{f}", str(folder)) for argument in arguments))
+    assert (status, out) == (2, "")
+    assert expected in err
+    assert len(err.strip().splitlines()) == 1
+    assert err.startswith("planted: ")
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_several_filters_from_the_command_line(capsys, tmp_path):
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((800, 3, 3))
+    teachers = [ConvNetwork(rng.standard_normal(3), rng.uniform(1, 2, 3)) for _ in range(2)]
+    np.savez(tmp_path / "two.npz", X=Z, y=sum(teacher.predict(Z) for teacher in teachers))
+    status, out, _ = run(capsys, "fit", tmp_path / "two.npz", "--conv", "--filters", 2, "--json")
+    report = json.loads(out)
+    assert (status, report["status"]) == (0, "recovered")
+    found = np.array(report["filters"])
+    for teacher in teachers:
+        assert np.min(np.linalg.norm(found - teacher.canonical().filter, axis=1)) < 1e-6
+    assert run(capsys, "fit", tmp_path / "two.npz", "--filters", 2)[0] == 2

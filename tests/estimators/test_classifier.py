@@ -1,0 +1,361 @@
+"""Labels: the likelihood against autodiff and sampling, uncertainty, local geometry, the classifier's front door."""
+
+import json
+
+import jax
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from typer.testing import CliRunner
+
+from planted import Network, PlantedClassifier, activations, datasets, match, objectives
+from planted.certificates import (
+    cramer_rao,
+    label_basin,
+    linear_rate,
+    local_geometry,
+    measured_hessian,
+    rho,
+    slope_moments,
+    uncertainty,
+)
+from planted.cli._main import app
+from planted.methods import classification
+from planted.names import ACTIVATIONS
+from planted.rows import ArrayRows
+
+SIGMOID = activations.get("sigmoid")
+rng = np.random.default_rng(0)
+W = rng.standard_normal((2, 3))
+X = rng.standard_normal((50, 3))
+Y = (rng.random(50) < 0.5).astype(float)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([PlantedClassifier(n_hidden=1, restarts=0, random_state=0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# The losses.
+
+
+def test_likelihood_against_the_formula():
+    p = expit(X @ W.T).mean(axis=1)
+    expected = -np.mean(Y * np.log(p) + (1 - Y) * np.log(1 - p))
+    assert objectives.Likelihood(X, Y).value(W) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh_probability", "erf_probability"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_likelihood_derivatives_against_finite_differences(name, bias):
+    loss = objectives.Likelihood(X, Y, name, bias=bias, sample_weight=np.linspace(1, 2, 50))
+    params = {"weights": W, "bias": np.array([0.2, -0.4])} if bias else W
+    direction = jax.tree.map(lambda leaf: np.cos(np.arange(leaf.size)).reshape(leaf.shape), params)
+    shift = lambda t: jax.tree.map(lambda p, v: p + t * v, params, direction)  # noqa: E731
+    h = 1e-5
+    slope = (loss.value(shift(h)) - loss.value(shift(-h))) / (2 * h)
+    gradient = loss.gradient(params)
+    inner = sum(np.sum(a * b) for a, b in zip(*map(jax.tree.leaves, (gradient, direction)), strict=True))
+    assert inner == pytest.approx(slope, rel=1e-7)
+    ends = [jax.tree.leaves(loss.gradient(shift(t))) for t in (h, -h)]
+    for found, up, down in zip(jax.tree.leaves(loss.hvp(params, direction)), *ends, strict=True):
+        np.testing.assert_allclose(found, (up - down) / (2 * h), rtol=1e-5, atol=1e-8)
+
+
+def test_likelihood_is_additive_over_blocks():
+    from planted.numerics.precision import float64, to_jax
+
+    blocks = float64(lambda: objectives.Likelihood.on(ArrayRows(to_jax(X), to_jax(Y), block_size=7), SIGMOID))()
+    assert blocks.value(W) == pytest.approx(objectives.Likelihood(X, Y).value(W), rel=1e-13)
+
+
+def test_likelihood_stays_finite_where_probabilities_vanish():
+    loss = objectives.Likelihood([[1.0]], [1.0])
+    for scale in (-50.0, -400.0, -1e6):
+        weights = np.array([[scale]])
+        assert np.isfinite(loss.value(weights))
+        assert np.all(np.isfinite(loss.hessian(weights)))
+    assert loss.value(np.array([[-50.0]])) == pytest.approx(50.0, rel=1e-12)
+
+
+def test_one_neuron_is_logistic_regression():
+    data = datasets.make_planted(500, 3, 1, activation="sigmoid", task="classification", random_state=0)
+    est = PlantedClassifier(1, random_state=0).fit(data.X, data.y)
+    other = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10).fit(data.X, data.y)
+    np.testing.assert_allclose(est.network_.weights, other.coef_, rtol=1e-4, atol=1e-5)
+
+
+def test_quadratic_loss_of_labels_is_equation_2():
+    p = expit(X @ W.T).mean(axis=1)
+    assert objectives.label_loss(X, Y, 2).value(W) == pytest.approx(0.5 * np.mean((Y - p) ** 2), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: objectives.Likelihood(X, Y, "tanh"), lambda: objectives.label_loss(X, Y, 2, "relu")]
+)
+def test_activations_that_are_no_probabilities(make):
+    with pytest.raises(ValueError, match="classification needs an activation into"):
+        make()
+
+
+def test_labels_that_are_none():
+    with pytest.raises(ValueError, match="labels 0 and 1"):
+        objectives.Likelihood(X, 3 * Y)
+
+
+# Uncertainty.
+
+
+def test_fisher_information_is_the_expected_hessian_and_the_variance_of_the_score():
+    """At the truth, with labels averaged out exactly: the loss with probabilities as targets has Hessian I."""
+    p = expit(X @ W.T).mean(axis=1)
+    sure = uncertainty(objectives.Likelihood(X, Y), W)
+    expected = np.linalg.inv(objectives.Likelihood(X, p).hessian(W)) / len(X)
+    np.testing.assert_allclose(sure.covariance, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_sandwich_against_its_parts():
+    big = rng.standard_normal((400, 3))
+    labels = (rng.random(400) < expit(big @ W.T).mean(axis=1)).astype(float)
+    z = big @ W.T
+    p, s = expit(z).mean(axis=1), expit(z) * (1 - expit(z)) / 2
+    J = (s[:, :, None] * big[:, None, :]).reshape(400, -1)
+    loss = objectives.label_loss(big, labels, 2)
+    S = (J * ((p - labels) ** 2)[:, None]).T @ J / 400
+    H = np.linalg.inv(loss.hessian(W))
+    if np.linalg.eigvalsh(loss.hessian(W))[0] > 0:
+        np.testing.assert_allclose(uncertainty(loss, W).covariance, H @ S @ H / 400, rtol=1e-6)
+    with pytest.raises(ValueError, match="fixed output"):
+        uncertainty(objectives.Squared(big, labels, "sigmoid"), {"weights": W, "output": np.ones(2)})
+
+
+def test_sandwich_is_never_better_than_cramer_rao():
+    teacher = 3 * np.eye(2, 3)
+    many = np.random.default_rng(3).standard_normal((40_000, 3))
+    p = expit(many @ teacher.T).mean(axis=1)
+    labels = (np.random.default_rng(4).random(40_000) < p).astype(float)
+    bound = cramer_rao(many, teacher)
+    sandwich = uncertainty(objectives.label_loss(many, labels, 2), teacher)
+    assert sandwich.expected_error > bound.expected_error
+    assert bound.rows_for(bound.expected_error / 2) == pytest.approx(4 * 40_000)
+
+
+def test_coverage_of_intervals_and_ellipsoids():
+    """300 fits of one neuron: of 600 intervals 95 % cover; the standard error of the share is about 0.009."""
+    teacher, n = np.array([[1.0, -0.5]]), 600
+    hits, inside = [], []
+    for seed in range(300):
+        random = np.random.default_rng(seed)
+        x = random.standard_normal((n, 2))
+        labels = (random.random(n) < expit(x @ teacher[0])).astype(float)
+        w = np.zeros(2)
+        for _ in range(8):  # Newton's method on the logistic likelihood
+            p = expit(x @ w)
+            w = w + np.linalg.solve((x * (p * (1 - p))[:, None]).T @ x, x.T @ (labels - p))
+        sure = uncertainty(objectives.Likelihood(x, labels), w[None])
+        low, high = sure.intervals(0.95)
+        hits.append((low <= teacher) & (teacher <= high))
+        inside.append(sure.ellipsoid(0).contains(teacher[0]))
+    assert abs(np.mean(hits) - 0.95) < 4 * 0.0115
+    assert abs(np.mean(inside) - 0.95) < 4 * 0.0126
+
+
+def test_undetermined_weights():
+    twice = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    sure = uncertainty(objectives.Likelihood(X, Y), twice)
+    assert not sure.determined
+    assert sure.rows_for(0.1) == np.inf
+
+
+# Local geometry.
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_slope_moments_and_rho_of_every_activation_by_adaptive_quadrature(name):
+    sigma, act = 1.3, activations.get(name)
+
+    def expectation(function):
+        parts = [
+            quad(lambda z: float(function(z)) * norm.pdf(z), *ends, epsabs=1e-12)[0] for ends in ((-12, 0), (0, 12))
+        ]
+        return sum(parts)
+
+    def slope(z):
+        return act.derivative(np.array([sigma * z]))[0]
+
+    (a0, a1, a2), (b0, b2) = slope_moments(name, sigma)
+    for q, alpha in enumerate((a0, a1, a2)):
+        assert alpha == pytest.approx(expectation(lambda z, q=q: slope(z) * z**q), abs=1e-8)
+    for q, beta in ((0, b0), (2, b2)):
+        assert beta == pytest.approx(expectation(lambda z, q=q: slope(z) ** 2 * z**q), abs=1e-8)
+    assert rho(act, sigma) == pytest.approx(min(b0 - a0**2 - a1**2, b2 - a1**2 - a2**2), abs=1e-12)
+
+
+def test_rho_of_sigmoid_is_positive_but_tends_to_zero():
+    values = [rho(SIGMOID, sigma) for sigma in (0.1, 0.5, 1.0, 2.0, 5.0, 20.0)]
+    assert min(values) > 0
+    assert max(values[0], values[-1]) < 0.1 * max(values)
+
+
+@pytest.mark.parametrize("length", [1.0, 2.0])
+def test_population_hessian_obeys_theorem_1_with_constants_one(length):
+    teacher = length * np.eye(2, 3)
+    out = np.full(2, 0.5)
+    loss = objectives.PopulationSquared(Network(teacher, out, "sigmoid"), output=out)
+    geometry = local_geometry(teacher, "sigmoid")
+    found = measured_hessian(loss, teacher, geometry.radius(), points=3)
+    assert geometry.hessian_lower() <= found.centre[0] * (1 + 1e-6)
+    assert found.highest <= geometry.hessian_upper()
+
+
+def test_constants_of_a_scaled_teacher():
+    geometry = local_geometry(np.diag([1.0, 2.0, 4.0]), "sigmoid")
+    assert (geometry.kappa, geometry.lam, geometry.sigma_min) == pytest.approx((4.0, 8.0, 1.0))
+    assert geometry.smoothness == 0.25
+    assert geometry.rows_needed(2.0) == pytest.approx(2 * geometry.rows_needed())
+    assert geometry.estimation_error(1e6) < geometry.estimation_error(1e4)
+    with pytest.raises(ValueError, match="full rank"):
+        local_geometry(np.ones((2, 2)))
+
+
+def test_linear_rate_is_one_minus_eta_h_min_and_the_proof_has_half_of_it():
+    """Eq. 9 has (1 − ηH_min)^t; its proof arrives at (1 − ηH_min/2)^t and a far smaller step than 1/H_max."""
+    teacher = 2 * np.eye(2, 3)
+    out = np.full(2, 0.5)
+    loss = objectives.PopulationSquared(Network(teacher, out, "sigmoid"), output=out)
+    values = np.linalg.eigvalsh(loss.hessian(teacher))
+    rate = linear_rate(loss, teacher + 0.02 * np.ones((2, 3)), teacher, steps=400)
+    assert rate.measured == pytest.approx(rate.predicted, abs=2e-3)
+    assert rate.predicted == pytest.approx(1 - values[0] / values[-1])
+    assert rate.measured < 1 - rate.step_size * values[0] / 2
+    assert rate.step_size > values[0] / values[-1] ** 2
+
+
+def test_basin_of_a_fit_from_python(labelled, fitted):
+    few = slice(0, 10_000)
+    found = label_basin(labelled.X[few], labelled.y[few], fitted.network_.weights, points=3)
+    numbers = found.numbers()
+    assert np.abs(objectives.label_loss(labelled.X[few], labelled.y[few], 2).gradient(found.minimiser)).max() < 1e-8
+    assert (
+        numbers["hessian_lower"] <= numbers["hessian_lowest"] < numbers["hessian_highest"] <= numbers["hessian_upper"]
+    )
+    assert numbers["rate_measured"] == pytest.approx(numbers["rate_predicted"], abs=3e-3)
+    assert numbers["rows_needed"] == found.geometry.rows_needed()
+    assert "Theorem 1 with constants one" in str(found)
+
+
+# Recovery.
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    weights = np.array([[4.0, 0.0, 0.0, 0.0], [1.0, 3.8, 0.0, 0.0]])
+    return datasets.make_planted(
+        40_000, 4, 2, activation="sigmoid", weights=weights, task="classification", random_state=1
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted(labelled):
+    return PlantedClassifier(2, random_state=0).fit(labelled.X, labelled.y)
+
+
+def test_recovery_from_the_tensor_start_alone(labelled):
+    found = classification(labelled.X, labelled.y, 2, SIGMOID, key=jax.random.key(0), restarts=0)
+    assert found.status == "recovered"
+    assert found.details["start"] == "tensor"
+    bound = cramer_rao(labelled.X, labelled.teacher.weights).expected_error
+    # Eight parameters: the error over the bound is a χ₈/√8, below 2 with probability 1 − 1e-4.
+    assert match(found.network, labelled.teacher).weight_error < 2 * bound
+
+
+def test_gradient_descent_ends_where_lbfgs_does(labelled):
+    few = slice(0, 4000)
+    ends = [
+        classification(labelled.X[few], labelled.y[few], 2, SIGMOID, key=jax.random.key(0), restarts=0, solver=solver)
+        for solver in ("lbfgs", "gradient")
+    ]
+    quadratic = [end.descents["quadratic"].value for end in ends]
+    assert quadratic[1] == pytest.approx(quadratic[0], abs=1e-6)
+    with pytest.raises(ValueError, match="unknown solver"):
+        classification(labelled.X, labelled.y, 2, SIGMOID, key=jax.random.key(0), solver="newton")
+
+
+def test_front_door(labelled, fitted):
+    proba = fitted.predict_proba(labelled.X[:100])
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(fitted.predict(labelled.X[:100]), (proba[:, 1] > 0.5).astype(int))
+    assert fitted.certificate_.kind in ("local minimum", "global minimum")
+    low, high = fitted.uncertainty_.intervals()
+    order = match(fitted.network_, labelled.teacher).permutation
+    inside = (low[order] <= labelled.teacher.weights) & (labelled.teacher.weights <= high[order])
+    assert inside.mean() > 0.6
+
+
+def test_pipeline_frames_and_named_classes(labelled):
+    frame = pd.DataFrame(labelled.X[:2000], columns=list("abcd"))
+    names = np.where(labelled.y[:2000] == 1, "yes", "no")
+    pipe = make_pipeline(StandardScaler(), PlantedClassifier(1, restarts=1, random_state=0)).fit(frame, names)
+    assert set(pipe.predict(frame)) == {"yes", "no"}
+    assert list(pipe[-1].classes_) == ["no", "yes"]
+    assert pipe.score(frame, names) > 0.7
+    np.testing.assert_array_equal(pipe.predict(pl.from_pandas(frame)), pipe.predict(frame))
+
+
+def test_warning_names_the_rows_that_would_do():
+    data = datasets.make_planted(
+        300, 3, 2, activation="sigmoid", weights=2 * np.eye(2, 3), task="classification", random_state=0
+    )
+    with pytest.warns(ConvergenceWarning) as caught:
+        est = PlantedClassifier(2, random_state=0).fit(data.X, data.y)
+    assert est.result_.status == "fitted"
+    assert f"about {est.result_.details['rows_needed']:,.0f} rows would bring it to 0.1" in str(caught[-1].message)
+
+
+def test_bad_requests(labelled):
+    few = labelled.X[:50], labelled.y[:50]
+    for arguments, text in (
+        ({"n_hidden": 0}, "n_hidden must be"),
+        ({"activation": "tanh"}, "classification needs an activation"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            PlantedClassifier(**{"n_hidden": 1, **arguments}).fit(*few)
+
+
+def test_command_line(tmp_path, labelled):
+    path = tmp_path / "labels.npz"
+    np.savez(path, X=labelled.X[:3000], y=labelled.y[:3000])
+    arguments = ["fit", str(path), "--task", "classification", "--hidden", "1", "--json", "--quiet"]
+    ran = CliRunner().invoke(app, arguments, standalone_mode=False)
+    report = json.loads(ran.stdout)
+    assert report["method"] == "classification"
+    assert report["network"]["activation"] == "sigmoid"
+    assert report["details"]["rows_needed"] > 0
+    wrong = CliRunner().invoke(app, [*arguments, "--method", "hermite"], standalone_mode=False)
+    assert isinstance(wrong.exception, ValueError)
+
+
+def test_certify_on_the_command_line(tmp_path, labelled, fitted):
+    data, model = tmp_path / "labels.npz", tmp_path / "model"
+    np.savez(data, X=labelled.X, y=labelled.y)
+    fitted.network_.save(model)
+    arguments = ["certify", str(model), str(data), "--task", "classification"]
+    ran = CliRunner().invoke(app, [*arguments, "--json"], standalone_mode=False)
+    report = json.loads(ran.stdout)
+    assert ran.return_value == 0
+    assert report["kind"] == "local minimum"
+    assert report["expected_error"] == pytest.approx(fitted.result_.details["expected_error"], rel=1e-6)
+    assert report["local_geometry"]["hessian_lowest"] > 0
+    Network(fitted.network_.weights, np.ones(2), "sigmoid").save(model)
+    wrong = CliRunner().invoke(app, arguments, standalone_mode=False)
+    assert "all outputs 1/k" in str(wrong.exception)

@@ -1,0 +1,182 @@
+"""Recovering a shared filter from data: exactness, noise, verdicts; its networks, images and regressor."""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import planted
+from planted import ConvNetwork, PlantedConvRegressor, activations, match
+from planted.datasets import images_to_patches, make_planted_conv, patch_to_image
+from planted.methods import recover_conv
+from planted.methods._conv_polish import expected_error, polish
+from planted.networks import ModelFileError
+from planted.objectives import ConvSquared
+
+SHAPE = (2000, 4, 5)  # rows, patches, patch size: one shape lets the tests share compiled programs
+ACTIVATIONS = ["relu", "leaky_relu", "abs", "squared_relu", "softplus", "tanh", "sigmoid"]
+
+
+# --- Recovery -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("activation", ["relu", "abs", "squared_relu", "softplus", "tanh"])
+def test_recovery_without_noise_is_exact(activation):
+    data = make_planted_conv(*SHAPE, activation=activation, random_state=1)
+    result = recover_conv(data.X, data.y, activation=activation, random_state=2)
+    assert result.status == "recovered"
+    assert match(result.network, data.teacher).weight_error < 1e-10
+    assert any(restart.fate == "global minimum" for restart in result.restarts)
+
+
+def test_recovery_reports_the_spurious_minimum():
+    data = make_planted_conv(*SHAPE, output=[1.0, -1.0, 1.0, -1.0], random_state=0)
+    result = recover_conv(data.X, data.y, random_state=0)
+    assert {restart.fate for restart in result.restarts} == {"global minimum", "spurious minimum"}
+    assert match(result.network, data.teacher).weight_error < 1e-10
+    assert "spurious minimum" in str(result)
+
+
+def test_recovery_with_a_covariance_and_with_flat_rows():
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((5, 5)) * [3.0, 1.0, 1.0, 1.0, 0.2]
+    data = make_planted_conv(*SHAPE, cov=root @ root.T + 0.01 * np.eye(5), random_state=3)
+    result = recover_conv(data.X.reshape(2000, -1), data.y, n_patches=4, random_state=0)
+    assert result.status == "recovered"
+    assert match(result.network, data.teacher).weight_error < 1e-9
+
+
+def test_noise_is_estimated_and_the_error_is_as_expected():
+    data = make_planted_conv(*SHAPE, noise=0.5, random_state=4)
+    result = recover_conv(data.X, data.y, random_state=0)
+    assert result.status == "recovered"
+    assert abs(result.noise - 0.5) < 4 * 0.5 / math.sqrt(2 * 2000)
+    assert match(result.network, data.teacher).weight_error < 3 * result.expected_error
+
+
+def test_expected_error_is_the_root_mean_square_error_of_many_fits():
+    rng = np.random.default_rng(7)
+    data = make_planted_conv(600, 3, 3, random_state=7)
+    bound = expected_error(ConvSquared(data.X, data.y), data.teacher, 0.05)
+    errors = []
+    for _ in range(60):
+        objective = ConvSquared(data.X, data.y + 0.05 * rng.standard_normal(600))
+        errors.append(match(polish(objective, data.teacher, steps=12)[0], data.teacher).weight_error)
+    squares = np.square(errors)
+    assert abs(squares.mean() - bound**2) < 4 * squares.std() / math.sqrt(len(squares))
+
+
+def test_failures_are_a_status_with_a_reason():
+    data = make_planted_conv(*SHAPE, random_state=5)
+    rng = np.random.default_rng(0)
+    noise = recover_conv(data.X, rng.standard_normal(2000), random_state=0)
+    assert (noise.status, "more rows" in noise.reason) == ("not recovered", True)
+    wrong = recover_conv(data.X, data.y + data.X[:, 0, 0], random_state=0)
+    assert (wrong.status, "residuals" in wrong.reason) == ("not recovered", True)
+    with pytest.raises(ValueError, match="n_filters=2"):
+        recover_conv(data.X, data.y, n_filters=2)
+    with pytest.raises(ValueError, match="8 rows cannot determine"):
+        recover_conv(data.X[:8], data.y[:8])
+    with pytest.raises(ValueError, match="y is zero"):
+        recover_conv(data.X, np.zeros(2000))
+    constant = data.X.copy()
+    constant[:, :, 0] = 1.0
+    with pytest.raises(ValueError, match="positive definite"):
+        recover_conv(constant, data.y)
+
+
+def test_same_random_state_same_answer_and_settings_stay():
+    data = make_planted_conv(*SHAPE, noise=0.1, random_state=6)
+    before = jax.config.jax_enable_x64
+    one, two = (recover_conv(data.X, data.y, random_state=9).network for _ in range(2))
+    np.testing.assert_array_equal(one.filter, two.filter)
+    assert jax.config.jax_enable_x64 == before
+
+
+# --- Networks, data, estimator ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_network_equals_its_fully_connected_form_and_matches_like_it(activation):
+    rng = np.random.default_rng(2)
+    teacher = ConvNetwork(rng.standard_normal(4), rng.standard_normal(3), activation)
+    Z = rng.standard_normal((50, 3, 4))
+    np.testing.assert_allclose(teacher.predict(Z), teacher.to_network().predict(Z.reshape(50, 12)), atol=1e-12)
+    np.testing.assert_allclose(teacher.canonical().predict(Z), teacher.predict(Z), atol=1e-12)
+    estimate = ConvNetwork(teacher.filter + 0.01, teacher.output - 0.02, activation)
+    by_conv = match(estimate, teacher)
+    by_rows = match(estimate.canonical().to_network(), teacher.canonical().to_network())
+    assert math.isclose(by_conv.weight_error, by_rows.weight_error, rel_tol=1e-9)
+    assert math.isclose(by_conv.output_error, by_rows.output_error, rel_tol=1e-9)
+    assert math.isclose(by_conv.max_angle, by_rows.max_angle, rel_tol=1e-6)
+    with pytest.raises(TypeError, match=r"estimate must be a planted.Network"):
+        match(estimate, teacher.to_network())
+    parity = teacher.activation.parity
+    if parity is not None:
+        flipped = ConvNetwork(-teacher.filter, teacher.output * (1 if parity == "even" else -1), activation)
+        assert match(flipped, teacher).weight_error < 1e-14
+
+
+def test_networks_are_saved_and_damaged_files_are_refused(tmp_path):
+    net = ConvNetwork([1.0, 2.0], [3.0], activations.leaky_relu(slope=0.3))
+    again = ConvNetwork.load(net.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.filter, net.filter)
+    assert again.activation == net.activation
+    with pytest.raises(ModelFileError, match="no model file"):
+        ConvNetwork.load(tmp_path / "absent")
+    (tmp_path / "damaged").write_bytes((tmp_path / "model").read_bytes()[:20])
+    with pytest.raises(ModelFileError, match="damaged"):
+        ConvNetwork.load(tmp_path / "damaged")
+    with pytest.raises(ModelFileError, match="not a planted convolution"):
+        ConvNetwork.load(planted.Network([[1.0]], [1.0]).save(tmp_path / "dense"))
+    with pytest.raises(ValueError, match="not one of the library"):
+        ConvNetwork([1.0], [1.0], lambda z: z).save(tmp_path / "own")
+
+
+def test_images_are_cut_and_put_together():
+    images = np.arange(2 * 4 * 6 * 3.0).reshape(2, 4, 6, 3)
+    patches = images_to_patches(images, (2, 3))
+    assert patches.shape == (2, 4, 18)
+    np.testing.assert_array_equal(patch_to_image(patches[1, 2], (2, 3)), images[1, 2:4, 0:3])
+    with pytest.raises(ValueError, match="two positive integers"):
+        images_to_patches(images, (2, 0))
+
+
+@pytest.mark.parametrize("channels", [None, 5])
+def test_regressor_on_images(channels):
+    """Images of 2 × 10 in patches of 1 × 5, or of 2 × 2 with 5 channels in single pixels, computed by hand."""
+    rng = np.random.default_rng(8)
+    h, w = (1, 5) if channels is None else (1, 1)
+    images = rng.standard_normal((2000, 2, 10) if channels is None else (2000, 2, 2, channels))
+    kernel = rng.standard_normal((h, w) if channels is None else (h, w, channels))
+    outputs = rng.standard_normal(4)
+    y = np.zeros(2000)
+    for i in range(2):
+        for j in range(2):
+            patch = images[:, i * h : (i + 1) * h, j * w : (j + 1) * w]
+            y += outputs[2 * i + j] * np.maximum(np.sum(patch * kernel, axis=tuple(range(1, images.ndim))), 0)
+    model = PlantedConvRegressor(patch_shape=(h, w), random_state=0).fit(images, y)
+    np.testing.assert_allclose(model.filter_, kernel / np.linalg.norm(kernel), atol=1e-10)
+    np.testing.assert_allclose(model.network_.output, outputs * np.linalg.norm(kernel), atol=1e-9)
+    np.testing.assert_allclose(model.predict(images[:5]), y[:5], atol=1e-9)
+
+
+def test_regressor_follows_scikit_learn():
+    data = make_planted_conv(*SHAPE, random_state=0)
+    model = clone(PlantedConvRegressor(n_patches=4, random_state=0))
+    rows = data.X.reshape(2000, -1)
+    assert model.fit(rows, data.y) is model
+    assert model.score(rows, data.y) > 1 - 1e-12
+    np.testing.assert_array_equal(model.predict(rows), model.predict(data.X))
+    assert model.n_features_in_ == 20
+    with pytest.raises(ValueError, match="give n_patches"):
+        PlantedConvRegressor().fit(rows, data.y)
+    with pytest.raises(ValueError, match="patch_shape"):
+        PlantedConvRegressor().fit(np.ones((5, 2, 2, 1)), np.ones(5))
+    with pytest.raises(ValueError, match="patches of size 3"):
+        model.predict(np.ones((2, 4, 3)))
+    with pytest.warns(ConvergenceWarning, match="not recovered"):
+        PlantedConvRegressor(random_state=0).fit(data.X, np.random.default_rng(0).standard_normal(2000))

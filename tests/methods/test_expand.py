@@ -1,0 +1,150 @@
+"""Expand and merge: the split of the linear part, merging, signs, and recovery of random teachers."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+
+from planted import activations, datasets, match
+from planted.methods import expand
+from planted.methods._expand import Schedule
+from planted.methods._merge import merge
+from planted.methods._orient import _signed_sum, orientation
+from planted.numerics.precision import float64
+from planted.numerics.seeding import key_from
+from planted.objectives import SymmetricPart, symmetric_part
+from planted.starts import expanded_start
+
+SPLIT = ["relu", "leaky_relu", "softplus", "abs", "sigmoid", "tanh", "erf"]
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_the_symmetric_part_has_the_parity_that_the_activation_states(name):
+    act = activations.get(name)
+    with jax.enable_x64(True):
+        z = jax.numpy.linspace(-3.0, 3.0, 41)
+        part = np.asarray(symmetric_part(act, z))
+    sign = 1.0 if act.centred_parity == "even" else -1.0
+    np.testing.assert_allclose(part[::-1], sign * part, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", [*SPLIT, "squared_relu"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_network_is_its_symmetric_part_plus_what_is_linear(name, bias):
+    act = activations.get(name)
+    data = datasets.make_planted(50, 4, 3, activation=name, output="mixed", bias=bias, random_state=1)
+    net = data.teacher
+    params = {"weights": net.weights, "output": net.output, "intercept": np.asarray(act.offset * net.output.sum())}
+    if act.tilt:
+        params["linear"] = act.tilt * net.output @ net.weights
+    if bias:
+        params["bias"] = net.bias
+        params["intercept"] = params["intercept"] + act.tilt * net.output @ net.bias
+    assert SymmetricPart(data.X, data.y, name, bias=bias).value(params) < 1e-28
+
+
+def test_gradient_of_the_symmetric_part_by_finite_differences():
+    rng = np.random.default_rng(0)
+    data = datasets.make_planted(40, 3, 2, output="mixed", random_state=0)
+    weight = rng.uniform(0.5, 2.0, 40)
+    loss = SymmetricPart(data.X, data.y, "softplus", output=[1.0, -1.0], bias=True, sample_weight=weight)
+    shapes = {"weights": (2, 3), "bias": (2,), "linear": (3,), "intercept": ()}
+    params = {name: np.asarray(rng.standard_normal(shape)) for name, shape in shapes.items()}
+    gradient = loss.gradient(params)
+    for name, shape in shapes.items():
+        step = np.asarray(rng.standard_normal(shape))
+        ends = [loss.value({**params, name: params[name] + sign * 1e-5 * step}) for sign in (1, -1)]
+        assert np.sum(gradient[name] * step) == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-7, abs=1e-9)
+    with pytest.raises(ValueError, match="expected"):
+        loss.value({name: value for name, value in params.items() if name != "linear"})
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh", "softplus", "squared_relu"])
+def test_merging_copies_changes_nothing(name):
+    """Every neuron is split in two copies, turned round where the activation allows it; merging undoes that."""
+    rng = np.random.default_rng(3)
+    act = activations.get(name)
+    X = rng.standard_normal((2000, 5))
+    W, c = rng.standard_normal((4, 5)), np.array([1.0, -2.0, 1.5, -0.5])
+    turn = {"even": (-1.0, 1.0), "odd": (-1.0, -1.0)}.get(act.centred_parity or "", (1.0, 1.0))
+    wide = np.concatenate([W, turn[0] * W])
+    output = np.concatenate([0.7 * c, turn[1] * 0.3 * c])
+    order = rng.permutation(8)
+    found, amplitude, _ = merge(wide[order], output[order], None, 4, X, act)
+    part = lambda rows, out: (act(X @ rows.T) - act.tilt * X @ rows.T) @ out  # noqa: E731
+    np.testing.assert_allclose(part(found, amplitude), part(W, c), atol=1e-10)
+
+
+def test_merging_drops_idle_neurons_first():
+    rng = np.random.default_rng(0)
+    W, c = np.eye(4), np.array([1.0, 1e-9, -1.0, 1.0])
+    found, output, _ = merge(W, c, None, 3, rng.standard_normal((1000, 4)), activations.get("relu"))
+    assert np.abs(found).max(axis=0).round(6).tolist() == [1, 0, 1, 1]
+    np.testing.assert_allclose(np.abs(output), 1.0, atol=1e-8)
+
+
+@pytest.mark.parametrize(("d", "k"), [(6, 4), (8, 8), (10, 14)])
+def test_signs_from_the_linear_part(d, k):
+    rng = np.random.default_rng(k)
+    W, c, s = rng.standard_normal((k, d)), rng.choice([-1, 1], k) * rng.uniform(1, 2, k), rng.choice([-1.0, 1.0], k)
+    found = orientation(W, c, None, 0.5 * (s * c) @ W, 0.0, activations.get("relu"))
+    np.testing.assert_array_equal(found, s)
+
+
+def test_signs_from_the_constant_agree_with_enumeration():
+    numbers = np.random.default_rng(0).uniform(1, 2, 9)
+    goal = float(numbers @ np.array([1, -1, 1, 1, -1, 1, -1, -1, 1]))
+    best = min(itertools.product([1, -1], repeat=9), key=lambda signs: abs(numbers @ np.array(signs) - goal))
+    np.testing.assert_array_equal(_signed_sum(numbers, goal), best)
+
+
+def test_start_has_the_stated_spread_and_signs():
+    act = activations.get("tanh")
+    start, fixed = expanded_start(jax.random.key(0), 400, act, np.zeros(6), 2.0, bias=False, positive=0.25)
+    assert fixed is None
+    assert np.mean(start["output"] > 0) == pytest.approx(0.25)
+    X = np.random.default_rng(0).standard_normal((4000, 5))
+    # A sum of 400 neurons with random signs: its standard deviation varies by several per cent with the rows drawn.
+    assert np.std(act(X @ start["weights"].T) @ start["output"]) == pytest.approx(1.0, rel=0.6)
+
+
+def test_widths_of_a_schedule_end_at_the_wanted_one():
+    assert Schedule(1.5, 0.8, (1, 1, 1)).widths(1) == [2, 1]
+    assert Schedule(2.0, 0.85, (1, 1, 1)).widths(20) == [40, 34, 29, 25, 21, 20]
+
+
+CASES = [
+    ("relu", False, 10, "mixed"),
+    ("relu", True, 20, "mixed"),
+    ("relu", False, 10, "positive"),
+    ("leaky_relu", False, 20, "mixed"),
+    ("softplus", False, 20, "mixed"),
+    ("sigmoid", False, 20, "mixed"),
+    ("tanh", True, 20, "mixed"),
+    ("squared_relu", False, 20, "mixed"),
+]
+
+
+@pytest.mark.parametrize(("name", "bias", "ratio", "output"), CASES)
+def test_random_teachers_are_recovered(name, bias, ratio, output):
+    d, k = 8, 5
+    data = datasets.make_planted(
+        ratio * k * d, d, k, activation=name, weights="gaussian", output=output, bias=bias, random_state=11
+    )
+    found = expand(data.X, data.y, k, activations.get(name), fit_bias=bias, key=key_from(0))
+    assert found.status == "recovered"
+    assert match(found.network, data.teacher).weight_error < 1e-6
+
+
+@float64
+def test_correlated_inputs_with_a_mean_and_an_intercept():
+    rng = np.random.default_rng(2)
+    mixing = np.eye(6) + 0.4 * rng.standard_normal((6, 6))
+    law = datasets.input_laws.Gaussian(0.5 * rng.standard_normal(6), mixing @ mixing.T)
+    data = datasets.make_planted(1000, 6, 4, weights="gaussian", output="mixed", inputs=law, random_state=5)
+    found = expand(data.X, data.y + 3.0, 4, activations.get("relu"), fit_intercept=True, key=key_from(1))
+    assert match(found.network, data.teacher).weight_error < 1e-6
+    assert found.network.intercept == pytest.approx(3.0, abs=1e-6)
