@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from test_cli import run
 
 from planted import ConvNetwork, match
 from planted.datasets import images_to_patches
-from test_cli import run
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from test_cli import run
 
 from planted import Network, datasets, match
 from planted.inputs import LocalLikelihood, Logistic
-from test_cli import run
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,12 @@ import re
 import shutil
 
 import pytest
-
 from browser import browser
+from test_reproduce_runner import artificial, only
+
 from planted.reproduce import find
 from planted.reproduce._gallery import write_html, write_markdown
 from planted.reproduce._study import Claim, Study
-from test_reproduce_runner import artificial, only
 
 needs_browser = pytest.mark.skipif(
     not (shutil.which("chromium") and shutil.which("chromedriver")), reason="no Chromium: see `make browser`"

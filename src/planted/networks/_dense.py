@@ -17,15 +17,19 @@ from planted.networks._format import ModelFileError, read_model, stored_activati
 from planted.numerics.precision import float64
 
 _FORMAT = "planted-network-1"
+_PARTS = {"weights", "output", "bias", "intercept", "skip"}
+_BLOCK = 65_536
 
 
-def _finite(name: str, value: ArrayLike, ndim: int) -> np.ndarray:
+def _finite(name: str, value: ArrayLike, ndim: int | tuple[int, ...]) -> np.ndarray:
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be numbers") from None
-    if array.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} dimension{'s' * (ndim > 1)}, not {array.ndim}")
+    wanted = (ndim,) if isinstance(ndim, int) else ndim
+    if array.ndim not in wanted:
+        count = " or ".join(str(n) for n in wanted)
+        raise ValueError(f"{name} must have {count} dimension{'s' * (count != '1')}, not {array.ndim}")
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{name} holds NaN or infinite values")
     return array
@@ -33,33 +37,38 @@ def _finite(name: str, value: ArrayLike, ndim: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The network x ↦ intercept + Σ_i output_i φ(weights_i·x + bias_i).
+    """The network x ↦ output·φ(weights·x + bias) + skip·x + intercept.
 
     Parameters
     ----------
     weights : array (k, d)
-        One row a hidden neuron.
-    output : array (k,)
-        Output weight of each neuron.
+        One row a hidden neuron; no row at all for a linear function.
+    output : array (k,) or (m, k)
+        Output weight of each neuron; one row an output where there are several.
     activation : str, Activation or callable
         φ, see :func:`planted.activations.get`.
     bias : array (k,), optional
         Hidden biases, none (zero) by default.
-    intercept : float
+    intercept : float or array (m,)
         Added to the output.
+    skip : array (d,) or (m, d), optional
+        A linear part beside the neurons, none (zero) by default.
 
     Examples
     --------
     >>> net = Network([[1.0, 0.0], [0.0, -2.0]], [1.0, 3.0], activation="relu")
     >>> net.predict([[1.0, 1.0], [2.0, -1.0]])
     array([1., 8.])
+    >>> Network([[1.0]], [[1.0], [2.0]], intercept=[0.0, 1.0]).predict([[3.0]])
+    array([[3., 7.]])
     """
 
     weights: np.ndarray
     output: np.ndarray
     activation: Activation
     bias: np.ndarray | None
-    intercept: float
+    intercept: Any
+    skip: np.ndarray | None
 
     def __init__(
         self,
@@ -67,19 +76,30 @@ class Network:
         output: ArrayLike,
         activation: Any = "relu",
         bias: ArrayLike | None = None,
-        intercept: float = 0.0,
+        intercept: ArrayLike = 0.0,
+        skip: ArrayLike | None = None,
     ) -> None:
         fields: dict[str, Any] = {
             "weights": _finite("weights", weights, 2),
-            "output": _finite("output", output, 1),
+            "output": _finite("output", output, (1, 2)),
             "activation": activations.get(activation),
             "bias": None if bias is None else _finite("bias", bias, 1),
-            "intercept": float(_finite("intercept", intercept, 0)),
+            "intercept": _finite("intercept", intercept, (0, 1)),
+            "skip": None if skip is None else _finite("skip", skip, (1, 2)),
         }
-        k = len(fields["weights"])
-        for name in ("output", "bias"):
-            if fields[name] is not None and len(fields[name]) != k:
-                raise ValueError(f"{name} has {len(fields[name])} entries but weights has {k} rows")
+        (k, d), lead = fields["weights"].shape, fields["output"].shape[:-1]
+        if fields["output"].shape[-1] != k:
+            raise ValueError(f"output has {fields['output'].shape[-1]} entries but weights has {k} rows")
+        if fields["bias"] is not None and len(fields["bias"]) != k:
+            raise ValueError(f"bias has {len(fields['bias'])} entries but weights has {k} rows")
+        if lead and fields["intercept"].ndim == 0:
+            fields["intercept"] = np.full(lead, float(fields["intercept"]))
+        if fields["intercept"].shape != lead:
+            raise ValueError(f"intercept has shape {fields['intercept'].shape}, expected {lead}")
+        if not lead:
+            fields["intercept"] = float(fields["intercept"])
+        if fields["skip"] is not None and fields["skip"].shape != (*lead, d):
+            raise ValueError(f"skip has shape {fields['skip'].shape}, expected {(*lead, d)}")
         for name, value in fields.items():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
@@ -95,16 +115,37 @@ class Network:
         """Number of inputs d."""
         return self.weights.shape[1]
 
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs m; one for an output layer (k,)."""
+        return 1 if self.output.ndim == 1 else self.output.shape[0]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The parameters that are there, by name: weights, output, bias, intercept, skip.
+
+        >>> sorted(Network([[1.0]], [2.0], bias=[0.5]).arrays())
+        ['bias', 'intercept', 'output', 'weights']
+        """
+        everything = {name: getattr(self, name) for name in ("weights", "output", "bias", "intercept", "skip")}
+        return {name: np.asarray(value) for name, value in everything.items() if value is not None}
+
+    def replace(self, **changed: Any) -> Network:
+        """The same network with some of its parts changed.
+
+        >>> Network([[1.0]], [2.0], intercept=3.0).replace(intercept=0.0).intercept
+        0.0
+        """
+        return Network(**{"activation": self.activation, **self.arrays(), **changed})
+
     @float64
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Outputs (n,) for inputs X (n, d)."""
+        """Outputs (n,), or (n, m) for m outputs, at inputs X (n, d)."""
         inputs = _finite("X", X, 2)
         if inputs.shape[1] != self.n_features:
             raise ValueError(f"X has {inputs.shape[1]} columns but the network takes {self.n_features}")
-        result = np.empty(len(inputs))
-        block = 65_536
-        for start in range(0, len(inputs), block):
-            part = slice(start, start + block)
+        result = np.empty((len(inputs), *self.output.shape[:-1]))
+        for start in range(0, len(inputs), _BLOCK):
+            part = slice(start, start + _BLOCK)
             result[part] = np.asarray(self.traced(jnp.asarray(inputs[part])))
         return result
 
@@ -113,37 +154,79 @@ class Network:
         z = x @ jnp.asarray(self.weights, x.dtype).T
         if self.bias is not None:
             z = z + jnp.asarray(self.bias, x.dtype)
-        return self.activation(z) @ jnp.asarray(self.output, x.dtype) + self.intercept
+        value = self.activation(z) @ jnp.asarray(self.output, x.dtype).T + jnp.asarray(self.intercept, x.dtype)
+        return value if self.skip is None else value + x @ jnp.asarray(self.skip, x.dtype).T
+
+    def turned(self, signs: ArrayLike) -> Network:
+        """The same function with neurons turned around where `signs` (k,) is −1.
+
+        With φ(z) = offset + tilt·z + ψ(z): for an even ψ, φ(z) = φ(−z) + 2 tilt z, so the linear part and the
+        intercept make up for a turn; for an odd ψ, φ(z) = 2 offset − φ(−z), so the output's sign and the intercept do.
+
+        >>> net = Network([[1.0, 2.0]], [3.0], "sigmoid").turned([-1])
+        >>> net.weights, net.output, net.intercept
+        (array([[-1., -2.]]), array([-3.]), 3.0)
+        """
+        sign, act = np.asarray(signs, dtype=np.float64), self.activation
+        away = sign < 0
+        if np.any(away) and act.centred_parity is None:
+            raise ValueError(f"a {act.name} neuron cannot be turned around")
+        arrays, output = self.arrays(), self.output
+        bias = np.zeros(self.n_hidden) if self.bias is None else self.bias
+        if act.centred_parity == "odd":
+            arrays["output"] = output * sign
+            arrays["intercept"] = self.intercept + 2 * act.offset * output[..., away].sum(axis=-1)
+        elif act.tilt and np.any(away):
+            moved = 2 * act.tilt * output[..., away]
+            arrays["intercept"] = self.intercept + moved @ bias[away]
+            arrays["skip"] = (0.0 if self.skip is None else self.skip) + moved @ self.weights[away]
+        arrays["weights"] = self.weights * sign[:, None]
+        if self.bias is not None:
+            arrays["bias"] = bias * sign
+        return Network(**arrays, activation=act)
 
     def canonical(self) -> Network:
         """The same function in a form without free choices.
 
         For a positively homogeneous φ of degree p, neurons with a zero row are dropped when they
-        contribute nothing and all others get unit rows, output_i ‖weights_i‖^p; for an even or odd φ the
-        first non-zero weight of each row is positive; neurons are sorted by their weights.
+        contribute nothing and all others get unit rows, output_i ‖weights_i‖^p. Neurons that can be turned around
+        (:meth:`turned`) without another part being added have a positive first non-zero weight: for an even or odd φ
+        all, for one that is odd about a constant where there is an intercept, for one that is even but for a linear
+        part where there is a skip term. Neurons are sorted by their weights.
 
         >>> Network([[0.0, -2.0]], [3.0], "abs").canonical().weights
         array([[0., 1.]])
         """
-        weights, output = self.weights.copy(), self.output.copy()
-        bias = None if self.bias is None else self.bias.copy()
-        joint = weights if bias is None else np.column_stack([weights, bias])
-        if self.activation.homogeneity is not None:
-            norms = np.linalg.norm(weights, axis=1)
-            keep = norms > 0 if bias is None else np.ones(len(norms), bool)
+        act, net = self.activation, self
+        if act.homogeneity is not None:
+            norms = np.linalg.norm(net.weights, axis=1)
+            keep = norms > 0 if net.bias is None else np.ones(len(norms), bool)
             scale = np.where(norms > 0, norms, 1.0)
-            joint = (joint / scale[:, None])[keep]
-            output = (output * scale**self.activation.homogeneity)[keep]
-        if self.activation.parity is not None and len(joint):
+            arrays = net.arrays() | {
+                "weights": (net.weights / scale[:, None])[keep],
+                "output": (net.output * scale**act.homogeneity)[..., keep],
+            }
+            if net.bias is not None:
+                arrays["bias"] = (net.bias / scale)[keep]
+            net = Network(**arrays, activation=act)
+        if net.n_hidden and (act.parity is not None or net._turns_freely):
+            joint = net.weights if net.bias is None else np.column_stack([net.weights, net.bias])
             first = joint[np.arange(len(joint)), np.argmax(joint != 0, axis=1)]
-            sign = np.where(first < 0, -1.0, 1.0)
-            joint = joint * sign[:, None]
-            if self.activation.parity == "odd":
-                output = output * sign
+            net = net.turned(np.where(first < 0, -1.0, 1.0))
+        joint = net.weights if net.bias is None else np.column_stack([net.weights, net.bias])
         order = np.lexsort(joint.T[::-1]) if len(joint) else np.arange(0)
-        joint, output = joint[order] + 0.0, output[order]  # no negative zeros
-        d = self.n_features
-        return Network(joint[:, :d], output, self.activation, None if bias is None else joint[:, d], self.intercept)
+        # Adding zero leaves no negative zeros.
+        arrays = net.arrays() | {"weights": net.weights[order] + 0.0, "output": net.output[..., order] + 0.0}
+        if net.bias is not None:
+            arrays["bias"] = net.bias[order] + 0.0
+        return Network(**arrays, activation=act)
+
+    @property
+    def _turns_freely(self) -> bool:
+        """Whether the parts that make up for a turn are there already."""
+        if self.activation.centred_parity == "odd":
+            return bool(np.any(self.intercept))
+        return self.activation.centred_parity == "even" and self.skip is not None
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the network as safetensors with its metadata; returns the path written.
@@ -154,10 +237,7 @@ class Network:
         ...     Network.load(path).output
         array([2.])
         """
-        arrays = {"weights": self.weights, "output": self.output, "intercept": np.array(self.intercept)}
-        if self.bias is not None:
-            arrays["bias"] = self.bias
-        return write_model(path, _FORMAT, self.activation, arrays)
+        return write_model(path, _FORMAT, self.activation, self.arrays())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Network:
@@ -167,15 +247,12 @@ class Network:
             raise ModelFileError(f"{path} is a safetensors file but not a planted model")
         try:
             return cls(
-                arrays["weights"],
-                arrays["output"],
-                stored_activation(metadata),
-                arrays.get("bias"),
-                float(arrays["intercept"]),
+                **{name: arrays[name] for name in _PARTS & arrays.keys()}, activation=stored_activation(metadata)
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"{path} is not a valid planted model: {error}") from None
 
     def __repr__(self) -> str:
-        extras = "" if self.bias is None else ", biases"
-        return f"Network({self.n_hidden} {self.activation.name} neurons, {self.n_features} inputs{extras})"
+        outputs = f", {self.n_outputs} outputs" if self.output.ndim > 1 else ""
+        extras = ("" if self.bias is None else ", biases") + ("" if self.skip is None else ", linear part")
+        return f"Network({self.n_hidden} {self.activation.name} neurons, {self.n_features} inputs{outputs}{extras})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +11,9 @@ from scipy.optimize import linear_sum_assignment
 
 from planted.networks._dense import Network
 from planted.networks._shared_filter import ConvNetwork
+
+# Errors below this are rounding: two networks with such a distance are the same function.
+_EQUAL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -23,9 +27,10 @@ class Match:
     weight_error : float
         ‖Ŵ − W*‖_F / ‖W*‖_F after matching, where a row of W is output_i·weights_i for 1-homogeneous φ,
         |output_i|^{1/p}·weights_i for p-homogeneous φ and weights_i otherwise, with its bias if it has
-        one. Neurons without a partner count in full.
+        one, and the linear part, if there is one, counts as a row. Neurons without a partner count in full.
     output_error : float
-        Relative error of the output weights after matching (for homogeneous φ, of output_i ‖weights_i‖^p).
+        Relative error of the output weights and the intercept after matching (for homogeneous φ, of
+        output_i ‖weights_i‖^p).
     max_angle : float
         Largest angle in degrees between matched weight vectors; 180 if a teacher neuron has no partner.
     """
@@ -42,19 +47,28 @@ class Match:
         )
 
 
-def _features(network: Network) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scale-free weights (k, d or d + 1), scale-free outputs (k,), directions (k, d) of the neurons."""
-    bias = network.bias
-    weights = network.weights if bias is None else np.column_stack([network.weights, bias])
-    norms = np.linalg.norm(network.weights, axis=1)
-    directions = network.weights / np.where(norms > 0, norms, 1.0)[:, None]
-    degree = network.activation.homogeneity
-    if degree is None:
-        return weights, network.output, directions
-    outputs = network.output * norms**degree
-    if degree == 1:
-        return weights * network.output[:, None], outputs, directions
-    return weights * np.abs(network.output)[:, None] ** (1 / degree), outputs, directions
+@dataclass(frozen=True)
+class _Neurons:
+    """Scale-free rows (k, …), scale-free outputs (k, m) and directions (k, d) of the neurons."""
+
+    rows: np.ndarray
+    outputs: np.ndarray
+    directions: np.ndarray
+
+    @classmethod
+    def of(cls, network: Network) -> _Neurons:
+        """The neurons of a network whose biases, if it has any, are part of its rows."""
+        joint = network.weights if network.bias is None else np.column_stack([network.weights, network.bias])
+        norms = np.linalg.norm(network.weights, axis=1)
+        directions = network.weights / np.where(norms > 0, norms, 1.0)[:, None]
+        degree, output = network.activation.homogeneity, np.atleast_2d(network.output).T
+        if degree is None:
+            return cls(joint, output, directions)
+        outputs = output * norms[:, None] ** degree
+        if degree == 1:
+            return cls((output[:, :, None] * joint[:, None, :]).reshape(len(joint), -1), outputs, directions)
+        size = np.linalg.norm(output, axis=1) ** (1 / degree)
+        return cls(joint * size[:, None], outputs, directions)
 
 
 def _dense(name: str, network: object) -> Network:
@@ -66,10 +80,11 @@ def _dense(name: str, network: object) -> Network:
 def match(estimate: Network | ConvNetwork, teacher: Network | ConvNetwork) -> Match:
     """Match the neurons of `estimate` to those of `teacher` at least total squared error.
 
-    The assignment is optimal (Hungarian method). Rescaling (homogeneous φ), flipping a neuron's sign
-    (even or odd φ) and reordering cost nothing. Patches of a shared filter have a place, so for two
-    :class:`planted.ConvNetwork` nothing is reordered; their errors are those of the same networks written
-    fully connected.
+    The assignment is optimal (Hungarian method). Rescaling (homogeneous φ), reordering and turning a neuron around
+    cost nothing: its sign for even or odd φ, and for φ that is so up to a constant or a linear part, such as the
+    sigmoid or ReLU, together with the intercept and linear part that make up for it (:meth:`planted.Network.turned`).
+    Patches of a shared filter have a place, so for two :class:`planted.ConvNetwork` nothing is reordered; their errors
+    are those of the same networks written fully connected.
 
     Examples
     --------
@@ -78,6 +93,8 @@ def match(estimate: Network | ConvNetwork, teacher: Network | ConvNetwork) -> Ma
     >>> m = match(estimate, teacher)
     >>> m.permutation, m.weight_error, m.max_angle
     (array([1, 0]), 0.0, 0.0)
+    >>> match(Network([[-1.0]], [-2.0], "sigmoid", intercept=2.0), Network([[1.0]], [2.0], "sigmoid")).output_error
+    0.0
     >>> match(ConvNetwork([4.0, 0.0], [1.0, 2.0]), ConvNetwork([2.0, 0.0], [2.0, 4.0])).weight_error
     0.0
     """
@@ -86,48 +103,74 @@ def match(estimate: Network | ConvNetwork, teacher: Network | ConvNetwork) -> Ma
     estimate, teacher = _dense("estimate", estimate), _dense("teacher", teacher)
     if estimate.n_features != teacher.n_features:
         raise ValueError(f"estimate takes {estimate.n_features} inputs but teacher takes {teacher.n_features}")
+    if estimate.n_outputs != teacher.n_outputs:
+        raise ValueError(f"estimate has {estimate.n_outputs} outputs but teacher has {teacher.n_outputs}")
     if estimate.activation.name != teacher.activation.name:
         raise ValueError(f"estimate is a {estimate.activation.name} network, teacher a {teacher.activation.name} one")
     if (estimate.bias is None) != (teacher.bias is None):
         # An absent bias is a bias of zero: give both one so that rows compare.
-        fill = lambda net: Network(  # noqa: E731
-            net.weights, net.output, net.activation, np.zeros(net.n_hidden) if net.bias is None else net.bias
+        estimate, teacher = (
+            net if net.bias is not None else net.replace(bias=np.zeros(net.n_hidden)) for net in (estimate, teacher)
         )
-        estimate, teacher = fill(estimate), fill(teacher)
-    w, a, u = _features(estimate)
-    w_star, a_star, u_star = _features(teacher)
-    parity = teacher.activation.parity
-    # Under a flip of the weights' sign, by which factor do the feature row and the output change?
-    product = teacher.activation.homogeneity == 1
-    flips = {"even": [(1, 1, 1), (-1, 1, -1)], "odd": [(1, 1, 1), (1 if product else -1, -1, -1)]}
-    choices = flips.get(parity or "", [(1, 1, 1)])
+    act = teacher.activation
+    if act.parity is not None:
+        return _match_neurons(estimate, teacher, turn=True)
+    as_it_is = _match_neurons(estimate, teacher, turn=False)
+    if act.centred_parity is None:
+        return as_it_is
+    turned = _match_neurons(estimate, teacher, turn=True)
+    # Without a part that makes up for turns, some of them may still cancel: then the functions are equal.
+    allowed = any(_makes_up(net) for net in (estimate, teacher)) or _total(turned) <= _EQUAL
+    return min(as_it_is, turned, key=_total) if allowed else as_it_is
+
+
+def _makes_up(network: Network) -> bool:
+    """Whether a network has the part that makes up for turning a neuron around."""
+    even = network.activation.centred_parity == "even"
+    return network.skip is not None if even else bool(np.any(network.intercept))
+
+
+def _total(found: Match) -> float:
+    return found.weight_error + found.output_error
+
+
+def _match_neurons(estimate: Network, teacher: Network, turn: bool) -> Match:
+    """The best assignment, neurons of the estimate being turned around where that helps, if they may be."""
+    here, wanted = _Neurons.of(estimate), _Neurons.of(teacher)
+    ways = [here]
+    if turn:
+        ways.append(_Neurons.of(estimate.turned(-np.ones(estimate.n_hidden))))
 
     def relative(rows: np.ndarray, other: np.ndarray) -> np.ndarray:
         scale = np.sum(other**2)
         return np.sum((rows[None] - other[:, None]) ** 2, axis=-1) / (scale if scale > 0 else 1.0)
 
-    costs = np.stack([relative(s * w, w_star) + relative((r * a)[:, None], a_star[:, None]) for s, r, _ in choices])
+    costs = np.stack([relative(way.rows, wanted.rows) + relative(way.outputs, wanted.outputs) for way in ways])
     choice = np.argmin(costs, axis=0)
     rows, columns = linear_sum_assignment(np.min(costs, axis=0))
     permutation = np.full(teacher.n_hidden, -1)
     permutation[rows] = columns
-    signs = np.array([choices[c] for c in choice[rows, columns]]).reshape(-1, 3)
+    if turn:
+        signs = np.ones(estimate.n_hidden)
+        signs[columns] = np.where(choice[rows, columns] == 1, -1.0, 1.0)
+        estimate = estimate.turned(signs)
+        here = _Neurons.of(estimate)
 
-    def error(found: np.ndarray, wanted: np.ndarray, sign: np.ndarray) -> float:
-        shape = (-1,) + (1,) * (found.ndim - 1)
-        squared = np.sum((found[columns] * sign.reshape(shape) - wanted[rows]) ** 2)
-        squared += np.sum(np.delete(found, columns, axis=0) ** 2) + np.sum(np.delete(wanted, rows, axis=0) ** 2)
-        scale = np.sum(wanted**2)
+    def error(mine: np.ndarray, theirs: np.ndarray, one: Any, other: Any) -> float:
+        squared = np.sum((mine[columns] - theirs[rows]) ** 2) + np.sum((np.asarray(one) - np.asarray(other)) ** 2)
+        squared += np.sum(np.delete(mine, columns, axis=0) ** 2) + np.sum(np.delete(theirs, rows, axis=0) ** 2)
+        scale = np.sum(theirs**2) + np.sum(np.asarray(other) ** 2)
         return float(np.sqrt(squared / scale)) if scale > 0 else float(np.sqrt(squared))
 
+    linear = [0.0 if net.skip is None else net.skip for net in (estimate, teacher)]
+    weight_error = error(here.rows, wanted.rows, *linear)
+    output_error = error(here.outputs, wanted.outputs, estimate.intercept, teacher.intercept)
     if len(rows) < teacher.n_hidden:
-        angle = 180.0
-    else:
-        v, v_star = u[columns] * signs[:, 2:], u_star[rows]
-        # atan2 of chord lengths keeps full precision for tiny angles, where arccos loses half the digits.
-        half = np.arctan2(np.linalg.norm(v - v_star, axis=1), np.linalg.norm(v + v_star, axis=1))
-        angle = float(np.degrees(2 * half.max(initial=0.0)))
-    return Match(permutation, error(w, w_star, signs[:, 0]), error(a, a_star, signs[:, 1]), angle)
+        return Match(permutation, weight_error, output_error, 180.0)
+    v, v_star = here.directions[columns], wanted.directions[rows]
+    # atan2 of chord lengths keeps full precision for tiny angles, where arccos loses half the digits.
+    half = np.arctan2(np.linalg.norm(v - v_star, axis=1), np.linalg.norm(v + v_star, axis=1))
+    return Match(permutation, weight_error, output_error, float(np.degrees(2 * half.max(initial=0.0))))
 
 
 def _match_conv(estimate: ConvNetwork, teacher: ConvNetwork) -> Match:
@@ -145,12 +188,13 @@ def _match_conv(estimate: ConvNetwork, teacher: ConvNetwork) -> Match:
         # Near a zero first entry the canonical signs of two close filters can differ.
         sign = -1.0 if teacher.activation.parity == "odd" else 1.0
         found = ConvNetwork(-found.filter, sign * found.output, found.activation)
-    (rows, outputs, u), (rows_star, outputs_star, u_star) = (_features(net.to_network()) for net in (found, wanted))
-    angle = 2 * np.arctan2(np.linalg.norm(u[0] - u_star[0]), np.linalg.norm(u[0] + u_star[0]))
+    one, other = (_Neurons.of(net.to_network()) for net in (found, wanted))
+    u, u_star = one.directions[0], other.directions[0]
+    angle = 2 * np.arctan2(np.linalg.norm(u - u_star), np.linalg.norm(u + u_star))
     return Match(
         permutation=np.arange(teacher.n_patches),
-        weight_error=relative(rows, rows_star),
-        output_error=relative(outputs, outputs_star),
+        weight_error=relative(one.rows, other.rows),
+        output_error=relative(one.outputs, other.outputs),
         max_angle=float(np.degrees(angle)),
     )
 
