@@ -5,6 +5,7 @@ Imports neither NumPy nor JAX, so that a command line can check its arguments be
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 ACTIVATIONS: tuple[str, ...] = (
     "relu",
@@ -25,8 +26,10 @@ ACTIVATIONS: tuple[str, ...] = (
 TASKS: tuple[str, ...] = ("regression", "classification")
 """What the command line fits."""
 
-METHODS: tuple[str, ...] = ("auto", "expand", "landscape", "hermite", "score", "quadratic", "squared", "tensor")
-"""Recovery methods that the estimators and the command line know by name."""
+METHODS: tuple[str, ...] = tuple(
+    sorted(path.stem for path in (Path(__file__).parent / "methods" / "regression").glob("[a-z]*.py"))
+)
+"""Recovery methods that the estimators and the command line know by name: one module each."""
 
 DENSITIES: tuple[str, ...] = ("auto", "gaussian", "mixture", "logistic", "hyperbolic_secant", "laplace", "local")
 """Laws of the inputs that the estimators and the command line know by name, and fit to the rows."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from planted.datasets import make_planted
+from planted.methods import Free, Problem
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class BenchCell:
             inputs=self.inputs,
             random_state=seed,
         )
+
+    def problem(self, X: np.ndarray, y: np.ndarray, seed: int = 0) -> Problem:
+        """What is asked of a method on rows of this cell."""
+        return Problem.of(X, y, self.k, self.activation, free=Free(self.bias), random_state=seed)
 
 
 QUICK = (BenchCell(10, 5, 10), BenchCell(20, 10, 10), BenchCell(10, 5, 20, "tanh"))

@@ -165,7 +165,7 @@ def _allowed_error(data: Any, cell: BenchCell) -> float:
     if not cell.noise:
         return SUCCESS
     # With noise the network to find is the minimum next to the teacher.
-    nearest = refine(data.X, data.y, data.teacher, fit_bias=cell.bias)[0]
+    nearest = refine(cell.problem(data.X, data.y), data.teacher).network
     return 1.05 * float(match(nearest, data.teacher).weight_error)
 
 

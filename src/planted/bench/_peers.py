@@ -6,7 +6,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,7 +19,6 @@ from planted.bench._cells import BenchCell
 from planted.methods import METHODS, refine
 from planted.networks import Network
 from planted.numerics.progress import Progress
-from planted.numerics.seeding import key_from
 from planted.starts.output_layer import least_squares_outputs
 
 _SKLEARN = {"relu": "relu", "tanh": "tanh", "sigmoid": "logistic"}
@@ -77,8 +76,7 @@ def own(method: str) -> Fit:
     """
 
     def fit(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: float) -> Network:
-        act, progress = activations.get(cell.activation), _end_at(until)
-        return METHODS[method](X, y, cell.k, act, fit_bias=cell.bias, key=key_from(seed), progress=progress).network
+        return METHODS[method].begin(replace(cell.problem(X, y, seed), progress=_end_at(until))).network
 
     return fit
 
@@ -166,7 +164,8 @@ def _tensorly(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: f
     rows = np.asarray(factors[0]).T
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     layer = least_squares_outputs(X, y, rows, act)
-    return refine(X, y, Network(layer.weights, layer.output, act), fit_bias=cell.bias, progress=progress)[0]
+    problem = replace(cell.problem(X, y), progress=progress)
+    return refine(problem, Network(layer.weights, layer.output, act)).network
 
 
 def _convex(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: float) -> Network:
@@ -193,7 +192,7 @@ def _convex(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: flo
     size = np.linalg.norm(first, axis=1) * np.abs(second[0])
     largest = np.argsort(-size)[: cell.k]
     start = Network(first[largest], second[0, largest])
-    return refine(X, y, start, fit_bias=cell.bias, progress=_end_at(until))[0]
+    return refine(replace(cell.problem(X, y), progress=_end_at(until)), start).network
 
 
 PEERS: dict[str, Peer] = {

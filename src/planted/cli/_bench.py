@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, print_json, progress_bar
-from planted.cli._large import Scheduler, SweepEngine, sweep
+from planted.cli._sources import Scheduler, SweepEngine, sweep
 
 
 def bench(

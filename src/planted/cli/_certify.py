@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, known, print_json, read_rows
-from planted.cli._conv import Patch, read_patches
-from planted.cli._labels import certify_labels
+from planted.cli._patches import Patch, read_patches
 from planted.names import TASKS
 
 
@@ -37,39 +36,77 @@ def certify(
 
     import numpy as np
 
-    import planted
-    from planted.certificates import assumptions
+    from planted.certificates import assumptions, certify
+    from planted.methods import FilterProblem, Free, LabelProblem, Problem
     from planted.networks import ConvNetwork, load_model
-    from planted.objectives import ConvSquared, Squared
 
     network = load_model(model)
-    if task == "classification":
-        if isinstance(network, ConvNetwork):
-            raise ValueError(f"{model} holds a shared filter, which classification does not take")
-        return certify_labels(network, data, target, features, seed, as_json)
+    labels = task == "classification"
     if isinstance(network, ConvNetwork):
+        if labels:
+            raise ValueError(f"{model} holds a shared filter, which classification does not take")
         network = network.canonical()  # the loss normalises the filter
-        Z, y = read_patches(data, target, patch, network.n_patches)
-        certificate = planted.certify(
-            ConvSquared(Z, y, network.activation), {"filter": network.filter, "output": network.output}, seed=seed
-        )
-        table = list(certificate.assumptions)
+        X, y = read_patches(data, target, patch, network.n_patches)
+        problem: Problem = FilterProblem.of(X, y, 1, network.activation)
     else:
         X, y, _ = read_rows(data, target, features)
         if X.shape[1] != network.n_features:
             raise ValueError(f"{data} has {X.shape[1]} input columns but the network takes {network.n_features}")
-        params = {"weights": network.weights, "output": network.output}
-        if network.bias is not None:
-            params["bias"] = network.bias
-        if network.intercept:
-            params["intercept"] = np.asarray(network.intercept)
-        loss = Squared(X, y, network.activation, bias=network.bias is not None, intercept=bool(network.intercept))
-        certificate = planted.certify(loss, params, seed=seed)
-        table = assumptions(X, network)
+        if labels:
+            check_labels(network, y, f"column {target} of {data}")
+        free = Free(network.bias is not None, bool(np.any(network.intercept)), network.skip is not None)
+        kind = LabelProblem if labels else Problem
+        problem = kind.of(X, y, network.n_hidden, network.activation, free=free)
+    loss, params = problem.objective(), problem.params(network)
+    certificate = certify(loss, params, seed=seed)
+    if labels:
+        return report_labels(network, X, y, certificate, seed, as_json)
+    table = list(certificate.assumptions) if isinstance(network, ConvNetwork) else assumptions(X, network)
     if as_json:
         print_json(certificate.as_dict() | {"assumptions": [row.as_dict() for row in table]})
     else:
         typer.echo(str(certificate))
         for row in table:
             typer.echo(str(row))
+    return DONE if certificate.is_minimum else NOT_RECOVERED
+
+
+def check_labels(network: Any, y: Any, where: str) -> None:
+    """Raise unless a network gives probabilities and the targets are labels."""
+    import numpy as np
+
+    if not np.allclose(network.output, 1 / network.n_hidden):
+        raise ValueError("a network of probabilities has all outputs 1/k: this one was not fitted to labels")
+    if not set(np.unique(y)) <= {0.0, 1.0}:
+        raise ValueError(f"{where} must hold labels 0 and 1")
+
+
+def report_labels(network: Any, X: Any, y: Any, certificate: Any, seed: int, as_json: bool) -> int:
+    """The certificate of neurons fitted to labels, with standard errors and the geometry of the basin."""
+    from planted.certificates import label_basin, uncertainty
+    from planted.methods import Free, LabelProblem
+
+    problem = LabelProblem.of(X, y, network.n_hidden, network.activation, free=Free(network.bias is not None))
+    errors = uncertainty(problem.objective(), problem.params(network))
+    # The theorems are about neurons without biases.
+    basin = None
+    if network.bias is None:
+        basin = label_basin(X, y, network.weights, network.activation, random_state=seed)
+    if as_json:
+        print_json(
+            certificate.as_dict()
+            | {
+                "expected_error": errors.expected_error,
+                "standard_errors": errors.standard_errors,
+                "local_geometry": None if basin is None else basin.numbers(),
+            }
+        )
+    else:
+        typer.echo(str(certificate))
+        typer.echo(
+            f"labels alone leave an expected relative weight error of {errors.expected_error:.2g}; "
+            f"{errors.rows_for(0.1):,.0f} rows bring it to 0.1"
+        )
+        if basin is not None:
+            typer.echo(str(basin))
     return DONE if certificate.is_minimum else NOT_RECOVERED

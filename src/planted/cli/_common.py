@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -34,8 +35,23 @@ def known(kind: str, name: str, names: tuple[str, ...]) -> str:
     return name
 
 
+def names_in(text: str) -> list[str]:
+    """Names in a comma-separated list.
+
+    >>> names_in("y1, y2")
+    ['y1', 'y2']
+    """
+    return [name.strip() for name in text.split(",")]
+
+
+def check_folder(path: Path | None) -> None:
+    """Raise unless there is a folder to write `path` to, if there is one."""
+    if path is not None and not path.parent.is_dir():
+        raise ValueError(f"no folder {path.parent} to write {path.name} to")
+
+
 def read_rows(data: Any, target: str | None, features: str | None) -> tuple[Any, Any, list[str]]:
-    """Inputs, target and input names from a file, the input columns given as a comma-separated list or None.
+    """Inputs, targets and input names from a file; columns are given as comma-separated lists or None.
 
     >>> read_rows("nowhere.csv", "y", None)
     Traceback (most recent call last):
@@ -43,7 +59,8 @@ def read_rows(data: Any, target: str | None, features: str | None) -> tuple[Any,
     """
     from planted.datasets import read_table
 
-    return read_table(data, target, None if features is None else features.split(","))
+    targets = None if target is None else names_in(target)
+    return read_table(data, targets, None if features is None else names_in(features))
 
 
 @contextmanager
@@ -99,45 +116,3 @@ def print_json(value: Any) -> None:
     }
     """
     typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
-
-
-def network_report(network: Any) -> dict[str, Any]:
-    """A network as plain numbers, for JSON.
-
-    >>> from planted import Network
-    >>> network_report(Network([[1.0]], [2.0]))["activation"]
-    'relu'
-    """
-    return {
-        "activation": network.activation.name,
-        "parameters": dict(network.activation.parameters),
-        "n_hidden": network.n_hidden,
-        "n_features": network.n_features,
-        "weights": network.weights,
-        "output": network.output,
-        "bias": network.bias,
-        "intercept": network.intercept,
-    }
-
-
-def describe_network(network: Any, names: list[str] | None = None, rows: int = 12, columns: int = 8) -> str:
-    """A small table of the network: one line a neuron, its output first, then its leading weights.
-
-    >>> from planted import Network
-    >>> print(describe_network(Network([[1.0, 0.0]], [2.0])))
-     neuron    output         x0         x1
-          0   +2.0000    +1.0000    +0.0000
-    """
-    labels = (names or [f"x{i}" for i in range(network.n_features)])[:columns]
-    head = f"{'neuron':>7} {'output':>9} " + " ".join(f"{label[:10]:>10}" for label in labels)
-    if network.bias is not None:
-        head += f" {'bias':>10}"
-    lines = [head]
-    for i in range(min(rows, network.n_hidden)):
-        line = f"{i:>7} {network.output[i]:>+9.4f} " + " ".join(f"{w:>+10.4f}" for w in network.weights[i, :columns])
-        if network.bias is not None:
-            line += f" {network.bias[i]:>+10.4f}"
-        lines.append(line)
-    hidden, cut = network.n_hidden - rows, network.n_features - columns
-    rest = [f"{hidden} more neurons"] * (hidden > 0) + [f"{cut} more inputs"] * (cut > 0)
-    return "\n".join(lines + ([f"… {' and '.join(rest)}"] if rest else []))

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, describe_network, print_json, progress_bar
+from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, check_folder, print_json, progress_bar
+from planted.cli._report import describe_network
 
 
 def demo(
@@ -25,8 +26,7 @@ def demo(
     """
     if hidden > features:
         raise ValueError(f"--hidden must be at most --features, but {hidden} > {features}")
-    if not plot.parent.is_dir():
-        raise ValueError(f"no folder {plot.parent} to write {plot.name} to")
+    check_folder(plot)
 
     import jax
     import numpy as np
@@ -45,7 +45,7 @@ def demo(
     with progress_bar(quiet) as report:
         estimator = PlantedRegressor(hidden, method="landscape", random_state=seed, progress=report)
         estimator.fit(data.X, data.y)
-    found = match(estimator.network_, data.teacher)
+    distance = match(estimator.network_, data.teacher)
     usual = _usual_way(data.X, data.y, hidden, seed)
     start = np.asarray(random_rows(jax.random.key(seed), hidden, features))
     save_demo(plot, start, estimator.network_, data.teacher, estimator.result_)
@@ -54,8 +54,8 @@ def demo(
         print_json(
             {
                 "status": estimator.result_.status,
-                "weight_error": found.weight_error,
-                "max_angle": found.max_angle,
+                "weight_error": distance.weight_error,
+                "max_angle": distance.max_angle,
                 "mlp_weight_error": peer.weight_error,
                 "seconds": estimator.result_.seconds,
                 "plot": str(plot),
@@ -64,10 +64,10 @@ def demo(
     else:
         typer.echo(str(estimator.result_))
         typer.echo(describe_network(estimator.network_))
-        typer.echo(f"against the teacher: {found}")
+        typer.echo(f"against the teacher: {distance}")
         typer.echo(f"scikit-learn's MLPRegressor, same width: weight error {peer.weight_error:.2g}")
         typer.echo(f"picture written to {plot}")
-    return DONE if found.weight_error < 1e-3 else NOT_RECOVERED
+    return DONE if distance.weight_error < 1e-3 else NOT_RECOVERED
 
 
 def _usual_way(X: Any, y: Any, hidden: int, seed: int) -> Any:

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import (
-    DONE,
-    NOT_RECOVERED,
-    Json,
-    Quiet,
-    Seed,
-    describe_network,
-    known,
-    network_report,
-    print_json,
-    progress_bar,
-    read_rows,
-)
-from planted.cli._conv import Patch, check_options, fit_conv, report_conv
-from planted.cli._large import (
-    CheckpointFolder,
-    Engine,
-    Float32,
-    Large,
-    Resume,
-    Scheduler,
-    chosen_engine,
-    kept,
-    opened_rows,
-)
+from planted.cli._common import Json, Quiet, Seed, check_folder, known, progress_bar
+from planted.cli._patches import Patch, patch_shape
+from planted.cli._report import Report
+from planted.cli._sources import CheckpointFolder, Engine, Float32, Place, Resume, Scheduler, chosen_engine
 from planted.names import ACTIVATIONS, DENSITIES, METHODS, TASKS
 
 
@@ -41,7 +19,9 @@ def fit(
         Path,
         typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file, or folder of Parquet files, of numbers."),
     ],
-    target: Annotated[str, typer.Option(help="Column to explain (in an NPZ file, an array).")] = "y",
+    target: Annotated[
+        str, typer.Option(help="Column to explain (in an NPZ file, an array); several, comma-separated.")
+    ] = "y",
     features: Annotated[str | None, typer.Option(help="Input columns, comma-separated; all others if omitted.")] = None,
     hidden: Annotated[str, typer.Option(help="Number of neurons, or 'auto' to find it.")] = "auto",
     task: Annotated[str, typer.Option(help="regression, or classification for a target with two values.")] = TASKS[0],
@@ -52,6 +32,7 @@ def fit(
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "auto",
     inputs: Annotated[str, typer.Option(help=f"Law of the inputs, one of {', '.join(DENSITIES)}.")] = "auto",
     bias: Annotated[bool, typer.Option("--bias", help="Neurons have biases.")] = False,
+    intercept: Annotated[bool, typer.Option("--intercept", help="The output has an intercept.")] = False,
     conv: Annotated[bool, typer.Option("--conv", help="One filter shared by all patches of a row.")] = False,
     patch: Patch = None,
     patches: Annotated[int | None, typer.Option(min=1, help="With --conv: patches in a flat row.")] = None,
@@ -79,6 +60,8 @@ def fit(
     More rows than memory: planted fit data/ --target y --hidden 8 --engine dask --checkpoint fit.checkpoint
 
     A filter shared by the patches of images: planted fit images.npz --conv --patch 4x4 --plot filter.png
+
+    Exit status 0 if the network is recovered or estimated, 1 if it is ambiguous or a misfit.
     """
     known("task", task, TASKS)
     labels = task == "classification"
@@ -86,65 +69,71 @@ def fit(
     known("method", method, METHODS)
     known("inputs", inputs, DENSITIES)
     given = {"--hidden": hidden != "auto", "--method": method != "auto", "--bias": bias, "--features": bool(features)}
-    given["--inputs"] = inputs != "auto"
-    check_options(conv, patch, patches, given)
-    if filters > 1 and not conv:
-        raise ValueError("--filters counts shared filters: add --conv")
-    if labels and method not in ("auto", "tensor"):
-        raise ValueError(f"classification has its own method: leave --method out, or 'tensor', not {method!r}")
-    if labels and inputs != "auto":
-        raise ValueError("--inputs is for regression: classification assumes Gaussian inputs")
-    if intervals is not None and (conv or not 0 < intervals < 1):
-        raise ValueError("--intervals takes a level between 0 and 1, such as 0.95, and is not for --conv")
-    width: int | str = hidden
-    if hidden != "auto":
-        if not hidden.isdigit() or int(hidden) < 1:
-            raise ValueError(f"--hidden must be a positive integer or 'auto', not {hidden!r}")
-        width = int(hidden)
-    for path in (out, plot):
-        if path is not None and not path.parent.is_dir():
-            raise ValueError(f"no folder {path.parent} to write {path.name} to")
+    given |= {"--inputs": inputs != "auto", "--intercept": intercept, "--task classification": labels}
+    _check_kind(conv, given, {"--patch": patch is not None, "--patches": patches is not None, "--filters": filters > 1})
+    if labels:
+        _check_labels(method, inputs, intercept)
+    if intervals is not None and not 0 < intervals < 1:
+        raise ValueError("--intervals takes a level between 0 and 1, such as 0.95")
+    check_folder(out)
+    check_folder(plot)
     if not data.exists():
         raise ValueError(f"no data file at {data}")
+    shape = patch_shape(patch)
     engine = chosen_engine(engine, data, scheduler, checkpoint is not None or resume)
-    if engine != "memory":
-        if conv and (patch is not None or filters > 1):
-            raise ValueError("rows outside memory are flat: give --patches, not --patch, and one filter")
-        place = Large(engine, scheduler, _checkpoint_folder(checkpoint, data, out), resume, float32)
-        if conv:
-            model: Any = partial(_conv_estimator, activation, patches)
-        else:
-            model = partial(_estimator, labels, width, activation, bias, method, inputs)
-        return _fit_large(data, target, features, model, place, out, plot, intervals, seed, quiet, as_json)
+    if engine != "memory" and (patch is not None or filters > 1):
+        raise ValueError("rows outside memory are flat: give --patches, not --patch, and one filter")
+    if engine != "memory" and plot is not None:
+        raise ValueError("--plot shows rows in memory: fit with --engine memory, or plot the network on a sample")
+    folder = None if engine == "memory" else _checkpoint_folder(checkpoint, data, out)
+    options: dict[str, Any] = {"activation": activation, "random_state": seed}
     if conv:
-        return fit_conv(data, target, activation, patch, patches, filters, out, plot, seed, quiet, as_json)
-
-    X, y, names = read_rows(data, target, features)
-    with progress_bar(quiet) as report:
-        estimator = _estimator(labels, width, activation, bias, method, inputs, random_state=seed, progress=report)
-        _fit_quietly(estimator, X, y)
-    if out is not None:
-        estimator.network_.save(out)
+        # Rows in memory come as patches already.
+        options |= {"n_patches": None if engine == "memory" else patches, "n_filters": filters}
+    else:
+        options |= {"n_hidden": _width(hidden), "fit_bias": bias}
+        options |= {} if labels else {"method": method, "inputs": inputs, "fit_intercept": intercept}
+    place = Place(data, target, features, engine, scheduler, folder, resume, float32)
+    with place.opened(patch, patches if patches is not None or not conv else 0) as source, progress_bar(quiet) as bar:
+        estimator = _estimator(conv, labels, options | {"progress": bar})
+        _fit_quietly(estimator, source.X, source.y, **source.options)
+        if out is not None:
+            estimator.network_.save(out)
     if plot is not None:
-        from planted.plots import save_fit
-
-        widths = getattr(estimator, "width_losses_", None)
-        save_fit(plot, estimator.result_, estimator.network_.predict(X), y, None if labels else widths)
-    _report(estimator, names, out, plot, as_json, intervals)
-    return NOT_RECOVERED if estimator.result_.status == "failed" else DONE
+        _draw(plot, estimator, source, shape)
+    return Report(estimator, source.names, out, plot, intervals).show(as_json)
 
 
-def _estimator(labels: bool, width: Any, activation: str, bias: bool, method: str, inputs: str, **shared: Any) -> Any:
-    from planted.estimators import PlantedClassifier, PlantedRegressor
+def _check_kind(conv: bool, dense: dict[str, bool], patches: dict[str, bool]) -> None:
+    """Raise unless the options go together: those of dense networks, or those of shared filters."""
+    for name, given in (dense if conv else patches).items():
+        if given and conv:
+            raise ValueError(f"{name} does not go with --conv, which has one filter for all patches")
+        if given:
+            raise ValueError(f"{name} describes a shared filter: add --conv")
 
-    shared |= {"n_hidden": width, "activation": activation, "fit_bias": bias}
-    return PlantedClassifier(**shared) if labels else PlantedRegressor(method=method, inputs=inputs, **shared)
+
+def _check_labels(method: str, inputs: str, intercept: bool) -> None:
+    if method not in ("auto", "tensor"):
+        raise ValueError(f"classification has its own method: leave --method out, or 'tensor', not {method!r}")
+    if inputs != "auto":
+        raise ValueError("--inputs is for regression: classification assumes Gaussian inputs")
+    if intercept:
+        raise ValueError("--intercept is for regression: probabilities of classification are means of neurons")
 
 
-def _conv_estimator(activation: str, patches: int | None, **shared: Any) -> Any:
-    from planted.estimators import PlantedConvRegressor
+def _width(hidden: str) -> int | str:
+    if hidden == "auto":
+        return hidden
+    if not hidden.isdigit() or int(hidden) < 1:
+        raise ValueError(f"--hidden must be a positive integer or 'auto', not {hidden!r}")
+    return int(hidden)
 
-    return PlantedConvRegressor(n_patches=patches, activation=activation, **shared)
+
+def _estimator(conv: bool, labels: bool, options: dict[str, Any]) -> Any:
+    from planted.estimators import PlantedClassifier, PlantedConvRegressor, PlantedRegressor
+
+    return (PlantedConvRegressor if conv else PlantedClassifier if labels else PlantedRegressor)(**options)
 
 
 def _checkpoint_folder(given: Path | None, data: Path, out: Path | None) -> Path:
@@ -152,27 +141,6 @@ def _checkpoint_folder(given: Path | None, data: Path, out: Path | None) -> Path
     if given is not None:
         return given
     return (Path(data.resolve().name) if out is None else out).with_suffix(".checkpoint")
-
-
-def _fit_large(
-    data: Path, target: str, features: str | None, model: Any, place: Large, out: Path | None, plot: Path | None,
-    level: float | None, seed: int, quiet: bool, as_json: bool,
-) -> int:  # fmt: skip
-    if plot is not None:
-        raise ValueError("--plot shows rows in memory: fit with --engine memory, or plot the network on a sample")
-    with (
-        opened_rows(place.engine, data, target, features, place.scheduler, place.float32) as rows,
-        progress_bar(quiet) as report,
-        kept(place.checkpoint),
-    ):
-        estimator = model(random_state=seed, progress=report)
-        _fit_quietly(estimator, rows, None, checkpoint=place.checkpoint, resume=place.resume)
-        if out is not None:
-            estimator.network_.save(out)
-    if not hasattr(estimator, "certificate_"):
-        return report_conv(estimator.result_, None, out, None, as_json)
-    _report(estimator, list(rows.names), out, None, as_json, level)
-    return NOT_RECOVERED if estimator.result_.status == "failed" else DONE
 
 
 def _fit_quietly(estimator: Any, X: Any, y: Any, **options: Any) -> None:
@@ -189,69 +157,13 @@ def _fit_quietly(estimator: Any, X: Any, y: Any, **options: Any) -> None:
         typer.echo(f"planted: {sentence}", err=True)
 
 
-def _intervals(estimator: Any, level: float | None) -> dict[str, Any] | None:
-    """Lower and upper ends of every parameter, neuron by neuron, when asked for."""
-    if level is None:
-        return None
-    import numpy as np
+def _draw(path: Path, estimator: Any, source: Any, shape: tuple[int, int] | None) -> None:
+    from planted.plots import save_conv_fit, save_fit
 
-    found: dict[str, Any] = {}
-    for name, ends in estimator.confidence_intervals(level).items():
-        ends = np.asarray(ends)
-        if ends.ndim == 3:
-            found |= {f"{name} of neuron {i}": ends[:, i] for i in range(ends.shape[1])}
-        else:
-            found[name] = np.atleast_2d(ends.reshape(2, -1))
-    return {name: (ends[0].tolist(), ends[1].tolist()) for name, ends in found.items()}
-
-
-def _report(
-    estimator: Any, names: list[str], out: Path | None, plot: Path | None, as_json: bool, level: float | None
-) -> None:
-    result, certificate = estimator.result_, estimator.certificate_
-    verdict = getattr(estimator, "verdict_", None)
-    law = getattr(estimator, "inputs_", None)
-    if as_json:
-        print_json(
-            {
-                "status": result.status,
-                "reason": result.reason,
-                "advice": result.advice,
-                "method": result.method,
-                "loss": result.loss,
-                "relative_loss": result.relative_loss,
-                "seconds": result.seconds,
-                "certificate": {"kind": certificate.kind, "reason": certificate.reason},
-                "verdict": None if verdict is None else {"kind": verdict.kind, "reason": verdict.reason},
-                "intervals": _intervals(estimator, level),
-                "network": network_report(estimator.network_),
-                "inputs": names,
-                "input_law": None if law is None else str(law),
-                "width_losses": getattr(estimator, "width_losses_", None),
-                "details": result.details,
-                "model": None if out is None else str(out),
-            }
-        )
+    result = estimator.result_
+    if "restarts" in result.details:
+        save_conv_fit(path, result, result.network.predict(source.X), source.y, shape)
         return
-    typer.echo(str(result))
-    if verdict is not None:
-        typer.echo(f"verdict: {verdict.kind} ({verdict.reason})")
-    if law is not None and law.law is not None:
-        typer.echo(f"inputs: {law}")
-    typer.echo(f"certificate: {certificate.kind} ({certificate.reason})")
-    constants = result.details.get("constants")
-    if constants:
-        typer.echo("constants: " + ", ".join(f"{name} {value:.4g}" for name, value in constants.items()))
-    typer.echo(describe_network(estimator.network_, names))
-    intervals = _intervals(estimator, level)
-    if intervals is not None:
-        typer.echo(
-            f"{100 * (level or 0):g} % intervals for independent noise, of the same network in canonical form "
-            "(unit rows where the activation is homogeneous, neurons sorted by their weights):"
-        )
-        for name, (lower, upper) in intervals.items():
-            typer.echo(f"  {name}: " + ", ".join(f"[{a:.4g}, {b:.4g}]" for a, b in zip(lower, upper, strict=True)))
-    if out is not None:
-        typer.echo(f"network written to {out}")
-    if plot is not None:
-        typer.echo(f"picture written to {plot}")
+    rows = source.X.reshape(len(source.X), -1)
+    widths = getattr(estimator, "width_losses_", None) if hasattr(estimator, "inputs_") else None
+    save_fit(path, result, result.network.predict(rows), source.y, widths)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from planted.cli._common import DONE, Json, Quiet, Seed, known, print_json, progress_bar
+from planted.cli._common import DONE, Json, Quiet, Seed, check_folder, known, print_json, progress_bar
 from planted.names import PLOT_LOSSES, PLOTS
 
 
@@ -33,8 +33,7 @@ def plot(
     known("picture", kind, PLOTS)
     known("loss", loss, PLOT_LOSSES)
     file = Path(f"planted-{kind}.{'gif' if kind == 'animation' else 'png'}") if out is None else out
-    if not file.parent.is_dir():
-        raise ValueError(f"no folder {file.parent} to write {file.name} to")
+    check_folder(file)
 
     from planted.plots import save_picture
     from planted.solvers import silent

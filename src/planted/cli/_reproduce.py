@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, Stopped, print_json, progress_bar
-from planted.cli._large import Scheduler, SweepEngine, sweep
+from planted.cli._sources import Scheduler, SweepEngine, sweep
 
 
 def reproduce(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from planted.names import unknown
-from planted.numerics.validation import as_matrix, as_rows
+from planted.numerics.validation import as_matrix
 
 
 class DataError(ValueError):
@@ -53,8 +54,12 @@ def _read_frame(path: Path) -> Any:
     raise DataError(f"{path}: unknown kind of file {path.suffix!r}; use .csv, .tsv, .parquet or .npz")
 
 
-def _npz_arrays(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray | None]:
-    """X and the target as they are in the file."""
+def _targets(target: str | Sequence[str] | None) -> list[str]:
+    return [] if target is None else [target] if isinstance(target, str) else list(target)
+
+
+def _npz_arrays(path: Path, targets: list[str]) -> tuple[np.ndarray, np.ndarray | None]:
+    """X and the targets as they are in the file, several side by side."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
@@ -62,24 +67,32 @@ def _npz_arrays(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray 
         raise DataError(f"{path} cannot be read as npz, or it is damaged") from None
     if "X" not in arrays:
         raise DataError(f"{path} holds no array named X; it has {', '.join(arrays) or 'nothing'}")
-    if target is not None and target not in arrays:
-        raise DataError(f"{path}: {unknown('array', target, tuple(arrays))}")
-    wanted = ["X"] if target is None else ["X", target]
-    if not all(np.issubdtype(arrays[name].dtype, np.number) for name in wanted):
+    missing = next((name for name in targets if name not in arrays), None)
+    if missing is not None:
+        raise DataError(f"{path}: {unknown('array', missing, tuple(arrays))}")
+    if not all(np.issubdtype(arrays[name].dtype, np.number) for name in ["X", *targets]):
         raise DataError(f"{path}: X and the target must be numbers")
-    return arrays["X"], None if target is None else arrays[target]
+    if not targets:
+        return arrays["X"], None
+    if len({len(arrays[name]) if arrays[name].ndim == 1 else -1 for name in targets}) > 1:
+        raise DataError(f"{path}: several targets must be one-dimensional arrays of one length")
+    return arrays["X"], arrays[targets[0]] if len(targets) == 1 else np.column_stack([arrays[n] for n in targets])
 
 
-def _read_npz(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray | None]:
-    X, y = _npz_arrays(path, target)
+def _checked(path: Path, X: np.ndarray, y: np.ndarray | None, ndim: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Inputs with `ndim` dimensions and targets (n,) or (n, m) as finite float64 arrays of equal length."""
     try:
-        return (as_matrix("X", X), None) if y is None else as_rows(X, y)
+        X = as_matrix("X", X, ndim)
+        y = None if y is None else as_matrix("the target", y, 1 if np.ndim(y) < 2 else 2)
+        if y is not None and len(X) != len(y):
+            raise ValueError(f"X has {len(X)} rows but the target has {len(y)} entries")
     except ValueError as error:
         raise DataError(f"{path}: {error}") from None
+    return X, y
 
 
 def read_table(
-    path: str | PathLike[str], target: str | None = None, features: list[str] | None = None
+    path: str | PathLike[str], target: str | Sequence[str] | None = None, features: list[str] | None = None
 ) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
     """Read numbers from a CSV, TSV, Parquet or NPZ file.
 
@@ -87,14 +100,14 @@ def read_table(
     ----------
     path : path
         In an NPZ file the inputs are the array X.
-    target : str, optional
-        Column (array in an NPZ file) to predict.
+    target : str or several, optional
+        Column (array in an NPZ file) to predict, or columns.
     features : list of str, optional
         Input columns; all but the target if omitted.
 
     Returns
     -------
-    X (n, d), y (n,) or None, and the names of the input columns.
+    X (n, d), y (n,), (n, m) for several targets or None, and the names of the input columns.
 
     Examples
     --------
@@ -111,23 +124,26 @@ def read_table(
         raise DataError(f"no data file at {path}")
     if path.stat().st_size == 0:
         raise DataError(f"{path} is empty")
+    targets = _targets(target)
     if path.suffix == ".npz":
-        X, y = _read_npz(path, target)
+        X, y = _checked(path, *_npz_arrays(path, targets), ndim=2)
         return X, y, [f"x{i}" for i in range(X.shape[1])]
     frame = _read_frame(path)
     columns = frame.columns
-    for name in [*(features or []), *([target] if target is not None else [])]:
+    for name in [*(features or []), *targets]:
         if name not in columns:
             raise DataError(f"{path}: {unknown('column', name, tuple(columns))}")
-    chosen = features if features is not None else [name for name in columns if name != target]
-    if target in chosen:
-        raise DataError(f"{path}: column {target!r} is both an input and the target")
+    chosen = features if features is not None else [name for name in columns if name not in targets]
+    both = next((name for name in targets if name in chosen), None)
+    if both is not None:
+        raise DataError(f"{path}: column {both!r} is both an input and the target")
     if frame.height == 0:
         raise DataError(f"{path} has a header but no rows")
     if not chosen:
         raise DataError(f"{path} has no input columns besides the target")
     X = np.column_stack([_column_to_float(frame, name, path) for name in chosen])
-    return X, None if target is None else _column_to_float(frame, target, path), list(chosen)
+    values = [_column_to_float(frame, name, path) for name in targets]
+    return X, None if not values else values[0] if len(values) == 1 else np.column_stack(values), list(chosen)
 
 
 def read_arrays(path: str | PathLike[str], target: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
@@ -147,16 +163,10 @@ def read_arrays(path: str | PathLike[str], target: str | None = None) -> tuple[n
         return read_table(path, target)[:2]
     if not path.is_file():
         raise DataError(f"no data file at {path}")
-    X, y = _npz_arrays(path, target)
-    try:
-        if X.ndim not in (2, 3, 4):
-            raise ValueError(f"X has {X.ndim} dimensions, not two to four")
-        X, y = as_matrix("X", X, X.ndim), None if y is None else as_matrix("the target", y, 1)
-        if y is not None and len(X) != len(y):
-            raise ValueError(f"X has {len(X)} rows but the target has {len(y)} entries")
-    except ValueError as error:
-        raise DataError(f"{path}: {error}") from None
-    return X, y
+    X, y = _npz_arrays(path, _targets(target))
+    if X.ndim not in (2, 3, 4):
+        raise DataError(f"{path}: X has {X.ndim} dimensions, not two to four")
+    return _checked(path, X, y, X.ndim)
 
 
 def write_table(path: str | PathLike[str], X: ArrayLike, y: ArrayLike | None = None) -> Path:

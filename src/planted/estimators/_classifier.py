@@ -1,30 +1,27 @@
-"""The scikit-learn front door for binary labels."""
+"""The scikit-learn front door for labels."""
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
-from planted.certificates import Certificate, Uncertainty, certify, uncertainty
-from planted.estimators._large import Checkpoint, as_rows_in_chunks, fit_large_labels, is_large
-from planted.methods import Recovery, choose_label_width, classification
-from planted.networks import Network
+from planted.estimators._base import PlantedEstimator, checked_width
+from planted.methods import LABELS, Free, LabelProblem, Method, Problem, choose_label_width
+from planted.numerics.progress import Progress
 from planted.numerics.seeding import key_from
-from planted.objectives import Likelihood, check_probability
-from planted.solvers import silent
-
-_FAR_BELOW = 4.0
+from planted.objectives import check_probability
+from planted.rows import Block, ChunkedRows, Rows, Survey
 
 
-class PlantedClassifier(ClassifierMixin, BaseEstimator):
+class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     """Recover the neurons behind binary labels with P(y = 1 | x) = (1/k) Σ_i φ(w_i·x + b_i).
 
     Parameters
@@ -49,7 +46,7 @@ class PlantedClassifier(ClassifierMixin, BaseEstimator):
         With all outputs 1/k.
     result_ : Recovery
         Status, reason, advice; `result_.details["rows_needed"]` says how many rows the noise asks for.
-    uncertainty_ : Uncertainty
+    standard_errors_ : Uncertainty
         Standard errors, intervals and confidence ellipsoids of the weights.
     certificate_ : Certificate
         Of the likelihood at the network.
@@ -64,14 +61,10 @@ class PlantedClassifier(ClassifierMixin, BaseEstimator):
     ...                              task="classification", random_state=0)
     >>> est = PlantedClassifier(n_hidden=2, random_state=0).fit(data.X, data.y)
     >>> est.result_.status, match(est.network_, data.teacher).weight_error < 0.1
-    ('recovered', True)
+    ('estimated', True)
     """
 
     classes_: np.ndarray
-    network_: Network
-    result_: Recovery
-    uncertainty_: Uncertainty
-    certificate_: Certificate
 
     def __init__(
         self,
@@ -94,96 +87,85 @@ class PlantedClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X: Any, y: Any = None, **options: Any) -> Self:
-        """Recover the neurons from inputs X (n, d) and two-valued labels y (n,).
+    def _check_settings(self) -> None:
+        checked_width(self.n_hidden)
+        check_probability(activations.get(self.activation))
 
-        X may also be rows that do not fit in memory, with the options that :meth:`PlantedRegressor.fit` has for them;
-        labels are then numbers.
-        """
-        if is_large(X):
-            return self._fit_large(X, y, **options)
-        if options:
-            raise TypeError(f"fit takes X and y, not {', '.join(sorted(options))}")
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
+    def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        inputs, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        kind = type_of_target(labels, input_name="y", raise_unknown=True)
         if kind != "binary":
             raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has only one class, {self.classes_[0]!r}: there is nothing to tell apart")
-        labels = codes.astype(np.float64)
-        act = activations.get(self.activation)
-        check_probability(act)
-        key = key_from(self.random_state)
-        progress = self.progress or silent
+        return inputs, codes.astype(np.float64)
 
-        def run(X: np.ndarray, y: np.ndarray, k: int, key: jax.Array) -> Recovery:
-            return classification(
-                X, y, k, act, fit_bias=self.fit_bias, key=key, progress=progress, restarts=self.restarts
+    def _rows(self, rows: ChunkedRows, looked: Survey) -> tuple[ChunkedRows, Survey]:
+        """The two values that the targets take become 0 and 1."""
+        if self.n_hidden == "auto":
+            raise ValueError(
+                "n_hidden='auto' needs labels in memory: fit a sample first, or give the number of neurons"
             )
+        low, high = float(looked.smallest), float(looked.largest)
+        if low == high:
+            raise ValueError(f"y has only one class, {low:g}: there is nothing to tell apart")
+        coded = rows.map(block_relabelled, np.asarray(low), np.asarray(high - low))
+        others = float(coded.sum(block_others))
+        if others:
+            raise ValueError(
+                f"Only binary classification is supported: {others:.0f} rows are neither {low:g} nor {high:g}."
+            )
+        self.classes_ = np.array([low, high])
+        span = high - low
+        return coded, replace(
+            looked, y=(looked.y - low) / span, mean=(looked.mean - low) / span, variance=looked.variance / span**2,
+            smallest=0.0, largest=1.0,
+        )  # fmt: skip
 
-        k = self.n_hidden
-        if k == "auto":
-            key, width_key = jax.random.split(key)
-            k, self.width_losses_ = choose_label_width(run, X, labels, width_key, X.shape[1])
-        elif isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise ValueError(f"n_hidden must be a positive integer or 'auto', not {k!r}")
-        self.n_hidden_ = int(k)
-        self.result_ = run(X, labels, self.n_hidden_, key)
-        self.network_ = self.result_.network
-        net = self.network_
-        loss = Likelihood(X, labels, act, self.fit_bias)
-        params: Any = {"weights": net.weights, "bias": net.bias} if self.fit_bias else net.weights
-        self.uncertainty_ = uncertainty(loss, params)
-        self.certificate_ = certify(loss, params)
-        self._warn(len(X))
-        return self
+    def _width_guess(self, rows: ChunkedRows) -> int:
+        return rows.n_features if self.n_hidden == "auto" else int(self.n_hidden)
 
-    def _fit_large(
-        self, X: Any, y: Any, *, checkpoint: Any = None, resume: bool = False, sample_rows: int | None = None
-    ) -> Self:
-        rows = as_rows_in_chunks(X, y)
-        self.result_, self.uncertainty_, self.certificate_, self.classes_, n = fit_large_labels(
-            rows,
-            n_hidden=self.n_hidden,
-            activation=self.activation,
-            fit_bias=self.fit_bias,
+    def _problem(self, rows: Rows, looked: Survey, progress: Progress) -> Problem:
+        return LabelProblem(
+            rows=rows,
+            survey=looked,
+            n_hidden=1 if self.n_hidden == "auto" else int(self.n_hidden),
+            activation=activations.get(self.activation),
+            free=Free(bool(self.fit_bias)),
+            key=key_from(self.random_state),
+            progress=progress,
             restarts=self.restarts,
-            random_state=self.random_state,
-            progress=self.progress or silent,
-            checkpoint=Checkpoint(checkpoint, resume),
-            sample_rows=sample_rows,
         )
-        self.network_ = self.result_.network
-        self.n_hidden_, self.n_features_in_ = self.network_.n_hidden, rows.n_features
-        self._warn(n)
-        return self
 
-    def _warn(self, n: int) -> None:
-        needed = self.result_.details["rows_needed"]
-        if self.result_.status == "failed":
-            warnings.warn(f"{self.result_.reason}. {self.result_.advice}", ConvergenceWarning, stacklevel=3)
-        elif needed > _FAR_BELOW * n:
-            warnings.warn(
-                f"{n} rows of labels are far too few to recover these neurons: the expected relative weight error is "
-                f"{self.result_.details['expected_error']:.2g}, and about {needed:,.0f} rows would bring it to 0.1",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+    def _method(self) -> Method:
+        return LABELS["likelihood"]
 
-    def confidence_intervals(self, level: float = 0.95) -> dict[str, np.ndarray]:
-        """Lower and upper ends {"weights": (2, k, d)} that each cover their weight with this probability."""
-        check_is_fitted(self)
-        return {"weights": np.stack(self.uncertainty_.intervals(level))}
+    def _chosen_width(self, problem: Any, method: Method) -> Problem:
+        if self.n_hidden != "auto":
+            return problem
+        key, width_key = jax.random.split(problem.key)
+        largest = problem.n_features
+        width, self.width_losses_ = choose_label_width(replace(problem, key=width_key), method, largest)
+        return replace(problem, n_hidden=width, key=key)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (n, 2) of the two classes."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        second = self.network_.predict(X)
+        second = self.network_.predict(validate_data(self, X, dtype=np.float64, reset=False))
         return np.column_stack([1 - second, second])
 
     def predict(self, X: Any) -> np.ndarray:
         """The more probable class of each row."""
         likely = self.predict_proba(X)[:, 1] > 0.5
         return self.classes_[likely.astype(int)]
+
+
+def block_relabelled(block: Block, low: jax.Array, span: jax.Array) -> Block:
+    """The block with targets moved from {low, low + span} to {0, 1}."""
+    return block | {"y": (block["y"] - low) / span}
+
+
+def block_others(block: Block) -> jax.Array:
+    """Rows whose target is neither 0 nor 1."""
+    return jnp.sum((block["weight"] > 0) & (block["y"] != 0) & (block["y"] != 1))

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from planted import activations
 from planted.datasets import patch_to_image, to_patches
-from planted.estimators._large import Checkpoint, as_rows_in_chunks, fit_large_conv, is_large
-from planted.methods import ConvResult, Recovery, recover_conv, recover_filters
-from planted.networks import ConvNetwork, Network
+from planted.estimators._base import PlantedEstimator
+from planted.methods import FILTERS, FilterProblem, Method, Problem
+from planted.numerics.progress import Progress
+from planted.numerics.seeding import key_from
 from planted.numerics.validation import count
-from planted.solvers import silent
+from planted.rows import Block, ChunkedRows, Rows, Survey
 
 
-class PlantedConvRegressor(RegressorMixin, BaseEstimator):
+class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
     """Recover a filter shared by non-overlapping patches, and the output weight of each patch.
 
-    y = Σ_i output_i φ(filter·Z_i) + noise; see :func:`planted.methods.recover_conv` for how. A fit that does not
+    y = Σ_i output_i φ(filter·Z_i) + noise; see :mod:`planted.methods.filters.shared` for how. A fit that does not
     recover the network warns and says why in `result_`.
 
     Parameters
@@ -37,7 +38,7 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
         φ.
     n_filters : int
         f. More than one filter, each with its own outputs, is fitted by least squares from several starts, without
-        the guarantees of one; see :func:`planted.methods.recover_filters`.
+        the guarantees of one; see :mod:`planted.methods.filters.several`.
     whiten : bool
         Descend in coordinates in which the patches' common covariance is the identity.
     max_iterations : int
@@ -55,8 +56,10 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
         For several filters, f of them stacked.
     n_patches_, n_features_in_ : int
         k, and k·p: the inputs of a row however it is shaped.
-    result_ : ConvResult, or Recovery for several filters
-        Status, reason, noise, expected error and the fate of each restart.
+    result_ : Recovery
+        Status, reason, advice; `details` has the noise, the expected error and the fate of each restart.
+    certificate_ : Certificate
+        Of the squared loss at the network.
 
     Examples
     --------
@@ -67,9 +70,7 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
     ('recovered', 1.0)
     """
 
-    network_: ConvNetwork | Network
-    filter_: np.ndarray
-    result_: ConvResult | Recovery
+    n_patches_: int
 
     def __init__(
         self,
@@ -98,67 +99,73 @@ class PlantedConvRegressor(RegressorMixin, BaseEstimator):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def fit(self, X: Any, y: Any = None, **options: Any) -> Self:
-        """Recover the network behind patches, flat rows or images X and targets y (n,).
+    def _check_settings(self) -> None:
+        count("n_filters", self.n_filters)
+        activations.get(self.activation)
 
-        X may also be rows that do not fit in memory, flat or of patches, with the options that
-        :meth:`PlantedRegressor.fit` has for them; one filter is then recovered.
-        """
-        if is_large(X):
-            return self._fit_large(X, y, **options)
-        if options:
-            raise TypeError(f"fit takes X and y, not {', '.join(sorted(options))}")
-        X, y = validate_data(self, X, y, dtype=np.float64, allow_nd=True, y_numeric=True, ensure_min_samples=2)
-        patches = to_patches(X, self.n_patches, self.patch_shape)
-        common = {
-            "activation": self.activation,
-            "random_state": self.random_state,
-            "progress": self.progress or silent,
-        }
-        result: ConvResult | Recovery
-        if count("n_filters", self.n_filters) == 1:
-            result = recover_conv(patches, y, whiten=self.whiten, max_iterations=self.max_iterations, **common)
-            filters = result.network.filter[None]
-        else:
-            result = recover_filters(patches, y, self.n_filters, **common)
-            filters = result.details["filters"]
-        if result.status in ("not recovered", "failed"):
-            warnings.warn(f"{result.status}: {result.reason}", ConvergenceWarning, stacklevel=2)
-        self.result_, self.network_ = result, result.network
-        self.n_patches_ = patches.shape[1]
+    def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        rows, targets = validate_data(self, X, y, dtype=np.float64, allow_nd=True, y_numeric=True, ensure_min_samples=2)
+        patches = to_patches(rows, self.n_patches, self.patch_shape)
         self.n_features_in_ = patches.shape[1] * patches.shape[2]
+        return patches, np.asarray(targets, dtype=np.float64)
+
+    def _open(self, X: Any, y: Any) -> ChunkedRows:
+        """Rows of patches: flat ones are cut."""
+        if self.patch_shape is not None:
+            raise ValueError("rows outside memory are flat or made of patches: give n_patches, not patch_shape")
+        rows = super()._open(X, y)
+        if len(rows.shape) > 1:
+            return rows
+        k = self.n_patches
+        if k is None or rows.n_features % k:
+            raise ValueError(f"n_patches must divide the {rows.n_features} inputs of a row, not {k!r}")
+        return rows.map(Reshaped(k), shape=(k, rows.n_features // k))
+
+    def _rows(self, rows: ChunkedRows, looked: Survey) -> tuple[ChunkedRows, Survey]:
+        return rows, replace(looked, X=looked.X.reshape(len(looked.y), *rows.shape))
+
+    def _problem(self, rows: Rows, looked: Survey, progress: Progress) -> Problem:
+        self.n_patches_ = looked.X.shape[1]
+        return FilterProblem(
+            rows=rows,
+            survey=looked,
+            n_hidden=int(self.n_filters),
+            activation=activations.get(self.activation),
+            key=key_from(self.random_state),
+            progress=progress,
+            whiten=bool(self.whiten),
+            max_iterations=self.max_iterations,
+        )
+
+    def _method(self) -> Method:
+        return FILTERS["shared" if self.n_filters == 1 else "several"]
+
+    @property
+    def filter_(self) -> np.ndarray:
+        """The filter (p,), or its image (h, w) or (h, w, channels); several of them stacked."""
+        result = self._fitted()
+        network: Any = result.network
+        filters = network.filter[None] if self.n_filters == 1 else result.details["filters"]
         if self.patch_shape is not None:
             filters = np.stack([patch_to_image(one, self.patch_shape) for one in filters])
-        self.filter_ = filters[0] if self.n_filters == 1 else filters
-        return self
-
-    def _fit_large(
-        self, X: Any, y: Any, *, checkpoint: Any = None, resume: bool = False, sample_rows: int | None = None
-    ) -> Self:
-        if self.n_filters != 1 or self.patch_shape is not None:
-            raise ValueError("rows outside memory are flat or made of patches, and one filter is recovered from them")
-        result, shape = fit_large_conv(
-            as_rows_in_chunks(X, y),
-            n_patches=self.n_patches,
-            activation=self.activation,
-            whiten=self.whiten,
-            max_iterations=self.max_iterations,
-            random_state=self.random_state,
-            progress=self.progress or silent,
-            checkpoint=Checkpoint(checkpoint, resume),
-            sample_rows=sample_rows,
-        )
-        if result.status == "not recovered":
-            warnings.warn(f"{result.status}: {result.reason}", ConvergenceWarning, stacklevel=3)
-        self.result_, self.network_, self.filter_ = result, result.network, result.network.filter
-        self.n_patches_, self.n_features_in_ = shape[0], shape[0] * shape[1]
-        return self
+        return filters[0] if self.n_filters == 1 else filters
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Outputs (n,) of the recovered network, for X as given to :meth:`fit`."""
-        check_is_fitted(self, "network_")
+        check_is_fitted(self)
         rows = check_array(X, dtype=np.float64, allow_nd=True)
         if rows.ndim == 2:
             rows = validate_data(self, X, dtype=np.float64, reset=False)
         patches = to_patches(rows, self.n_patches_, self.patch_shape)
         return self.network_.predict(patches if self.n_filters == 1 else patches.reshape(len(patches), -1))
+
+
+@dataclass(frozen=True)
+class Reshaped:
+    """Makes patches (k, p) of flat rows."""
+
+    patches: int
+
+    def __call__(self, block: Block) -> Block:
+        n, width = block["x"].shape
+        return block | {"x": block["x"].reshape(n, self.patches, width // self.patches)}

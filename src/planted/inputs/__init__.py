@@ -6,7 +6,7 @@ from planted.inputs._custom import CustomDensity
 from planted.inputs._gaussian import Gaussian
 from planted.inputs._gaussianity import Gaussianity, gaussianity
 from planted.inputs._henze_zirkler import Normality, henze_zirkler
-from planted.inputs._law import InputLaw, input_law
+from planted.inputs._law import InputLaw, check_inputs, input_law
 from planted.inputs._local_likelihood import LocalFit, LocalFitWarning, LocalLikelihood
 from planted.inputs._mixture import GaussianMixture
 from planted.inputs._product import HyperbolicSecant, Laplace, Logistic, ProductDensity, StudentT
@@ -29,6 +29,7 @@ __all__ = [
     "ProductDensity",
     "SingularScoreWarning",
     "StudentT",
+    "check_inputs",
     "gaussianity",
     "henze_zirkler",
     "input_law",

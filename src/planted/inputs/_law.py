@@ -68,24 +68,35 @@ def input_law(inputs: Any, X: ArrayLike) -> InputLaw:
     ValueError: unknown inputs 'logistik'; did you mean 'logistic'? Known: ...
     """
     rows = as_matrix("X", X)
+    check_inputs(inputs)
     if isinstance(inputs, InputLaw):
         return inputs
     if isinstance(inputs, str):
         return _named(inputs, rows)
-    if not isinstance(inputs, (Density, LocalLikelihood)):
-        raise TypeError(
-            "inputs must be a density of planted.inputs, a LocalLikelihood, 'auto' or another name, "
-            f"not {type(inputs).__name__}"
-        )
     d = getattr(inputs, "n_features_in_", None) if isinstance(inputs, LocalLikelihood) else inputs.n_features
     if d not in (None, rows.shape[1]):
         raise ValueError(f"X has {rows.shape[1]} columns, but the given law of the inputs has {d}")
     return InputLaw(inputs, isinstance(inputs, Gaussian), "it was given")
 
 
+def check_inputs(inputs: Any) -> None:
+    """Raise unless `inputs` is something that :func:`input_law` takes, before any row is looked at.
+
+    >>> check_inputs("logistik")
+    Traceback (most recent call last):
+    ValueError: unknown inputs 'logistik'; did you mean 'logistic'? Known: ...
+    """
+    if isinstance(inputs, str):
+        if inputs not in DENSITIES:
+            raise ValueError(unknown("inputs", inputs, DENSITIES))
+    elif not isinstance(inputs, (Density, LocalLikelihood, InputLaw)):
+        raise TypeError(
+            "inputs must be a density of planted.inputs, a LocalLikelihood, 'auto' or another name, "
+            f"not {type(inputs).__name__}"
+        )
+
+
 def _named(name: str, rows: Any) -> InputLaw:
-    if name not in DENSITIES:
-        raise ValueError(unknown("inputs", name, DENSITIES))
     if name == "local":
         return InputLaw(LocalLikelihood(), False, "its family was named")
     if name != "auto":

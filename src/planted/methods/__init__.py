@@ -1,16 +1,12 @@
 """Recipes: each names one part of every kind and puts them in order.
 
-A method is called as `method(X, y, n_hidden, activation, fit_bias=…, key=…, progress=…)` and returns a
-:class:`Recovery`.
+A :class:`Method` is called on a :class:`Problem` and returns a :class:`Recovery`. One module of `regression/`,
+`labels/` or `filters/` holds one recipe and its record; :data:`METHODS`, :data:`LABELS` and :data:`FILTERS` are read
+off these folders.
 """
 
-from collections.abc import Callable
-
-from planted.methods._assumed import InputsWarning, assumed_inputs
-from planted.methods._auto import auto
-from planted.methods._classification import classification
-from planted.methods._conv import ConvRestart, ConvResult, recover_conv
-from planted.methods._conv_dynamics import (
+from planted.methods._certificate import certificate
+from planted.methods._filter_dynamics import (
     FATES,
     Trajectory,
     conv_descent,
@@ -19,64 +15,62 @@ from planted.methods._conv_dynamics import (
     step_size_bound,
     typical_step,
 )
-from planted.methods._conv_filters import ConvFilters, recover_filters
-from planted.methods._expand import expand
-from planted.methods._hermite import hermite
+from planted.methods._filters import FilterProblem
+from planted.methods._finish import PARAMETERS_WITH_ERRORS, Refined, recover, refine
+from planted.methods._inputs import InputsWarning, assumed_inputs
 from planted.methods._label_width import choose_label_width
-from planted.methods._landscape import landscape
-from planted.methods._quadratic import QuadraticRecovery, factorise, quadratic, recover_quadratic
-from planted.methods._recovery import Recovery, refine, verdict
-from planted.methods._score import score
-from planted.methods._squared import squared
-from planted.methods._tensor import tensor
-from planted.methods._verdict import VERDICTS, Verdict, judge
+from planted.methods._labels import LabelProblem
+from planted.methods._method import Method, records
+from planted.methods._problem import Free, Problem, block_whitened, in_memory
+from planted.methods._quadratic_matrix import QuadraticFit, determined, factorise, fit_matrix, fit_quadratic
+from planted.methods._recovery import Recovery, Start
+from planted.methods._search import Search
+from planted.methods._verdict import STATUSES, SUCCESSES, Facts, Verdict, judge, residual_p_value
 from planted.methods._width import choose_width
 
-METHODS: dict[str, Callable[..., Recovery]] = {
-    "auto": auto,
-    "expand": expand,
-    "landscape": landscape,
-    "hermite": hermite,
-    "score": score,
-    "quadratic": quadratic,
-    "squared": squared,
-    "tensor": tensor,
-}
+METHODS = records("regression")
+LABELS = records("labels")
+FILTERS = records("filters")
 
 __all__ = [
     "FATES",
+    "FILTERS",
+    "LABELS",
     "METHODS",
-    "VERDICTS",
-    "ConvFilters",
-    "ConvRestart",
-    "ConvResult",
+    "PARAMETERS_WITH_ERRORS",
+    "STATUSES",
+    "SUCCESSES",
+    "Facts",
+    "FilterProblem",
+    "Free",
     "InputsWarning",
-    "QuadraticRecovery",
+    "LabelProblem",
+    "Method",
+    "Problem",
+    "QuadraticFit",
     "Recovery",
+    "Refined",
+    "Search",
+    "Start",
     "Trajectory",
     "Verdict",
     "assumed_inputs",
-    "auto",
+    "block_whitened",
+    "certificate",
     "choose_label_width",
     "choose_width",
-    "classification",
     "conv_descent",
-    "expand",
+    "determined",
     "factorise",
     "fate_code",
-    "hermite",
+    "fit_matrix",
+    "fit_quadratic",
+    "in_memory",
     "judge",
-    "landscape",
     "population_gradient",
-    "quadratic",
-    "recover_conv",
-    "recover_filters",
-    "recover_quadratic",
+    "recover",
     "refine",
-    "score",
-    "squared",
+    "residual_p_value",
     "step_size_bound",
-    "tensor",
     "typical_step",
-    "verdict",
 ]

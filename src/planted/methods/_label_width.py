@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import jax
 import numpy as np
 
-from planted.methods._recovery import Recovery
+from planted.methods._labels import LabelProblem
+from planted.methods._method import Method
+from planted.methods._problem import in_memory
+from planted.rows import Survey
 
 _TEST_FRACTION = 0.3
 _STANDARD_ERRORS = 2.0
@@ -23,37 +26,36 @@ def cross_entropies(probability: np.ndarray, y: np.ndarray) -> np.ndarray:
     return -np.log(np.maximum(own, 1e-15))
 
 
-def choose_label_width(
-    fit: Callable[[np.ndarray, np.ndarray, int, jax.Array], Recovery],
-    X: np.ndarray,
-    y: np.ndarray,
-    key: jax.Array,
-    largest: int,
-) -> tuple[int, dict[int, float]]:
+def choose_label_width(problem: LabelProblem, method: Method, largest: int) -> tuple[int, dict[int, float]]:
     """The largest width that still lowers the held-out cross-entropy, and that loss of each width tried.
 
     A neuron is added as long as it lowers the mean over held-out rows by more than two standard errors of the paired
     difference.
 
-    >>> from planted import activations, datasets, methods
-    >>> data = datasets.make_planted(4000, 2, 1, activation="sigmoid", weights=[[3.0, 0.0]], task="classification",
-    ...                              random_state=0)
-    >>> fit = lambda X, y, k, key: methods.classification(X, y, k, activations.get("sigmoid"), key=key)
-    >>> choose_label_width(fit, data.X, data.y.astype(float), jax.random.key(0), largest=3)[0]
+    >>> from planted.datasets import make_planted
+    >>> from planted.methods import LABELS
+    >>> data = make_planted(4000, 2, 1, activation="sigmoid", weights=[[3.0, 0.0]], task="classification",
+    ...                     random_state=0)
+    >>> problem = LabelProblem.of(data.X, data.y, 1, "sigmoid")
+    >>> choose_label_width(problem, LABELS["likelihood"], largest=3)[0]
     1
     """
+    X, y, key = problem.survey.X, problem.survey.y, problem.key
     order = np.asarray(jax.random.permutation(jax.random.fold_in(key, 0), len(X)))
     held = max(1, int(_TEST_FRACTION * len(X)))
     test, train = order[:held], order[held:]
+    weight = None if problem.survey.weight is None else problem.survey.weight[train]
+    survey = Survey.of(X[train], y[train], weight)
+    part = replace(problem, rows=in_memory(survey), survey=survey)
 
-    def rows(k: int) -> np.ndarray:
-        found = fit(X[train], y[train], k, jax.random.fold_in(key, k))
-        return cross_entropies(found.network.predict(X[test]), y[test])
+    def held_out(k: int) -> np.ndarray:
+        begin = method.begin(replace(part, n_hidden=k, key=jax.random.fold_in(key, k)))
+        return cross_entropies(begin.network.predict(X[test]), y[test])
 
-    best = rows(1)
+    best = held_out(1)
     width, losses = 1, {1: float(np.mean(best))}
     for k in range(2, largest + 1):
-        own = rows(k)
+        own = held_out(k)
         losses[k] = float(np.mean(own))
         gain = best - own
         if np.mean(gain) <= _STANDARD_ERRORS * np.std(gain) / np.sqrt(held):

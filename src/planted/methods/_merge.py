@@ -21,14 +21,14 @@ def merge(
     r"""Join neurons of Σ_i output_i ψ(weights_i·x + bias_i) pair by pair until `width` are left.
 
     With f_i the feature of neuron i on the rows X, cleared of what a constant and the linear part explain, and
-    A_i = |output_i| ‖f_i‖, joining i and j costs min(A_i, A_j) √(1 − cos²(f_i, f_j)): nothing when one is idle or
+    A_i = ‖output_i‖ ‖f_i‖, joining i and j costs min(A_i, A_j) √(1 − cos²(f_i, f_j)): nothing when one is idle or
     when both are the same. The joint neuron has the A-weighted mean of the two rows, turned to agree where ψ is even
     or odd, and the sum of the signed outputs. For homogeneous ψ rows are first brought to unit length.
 
     Parameters
     ----------
     weights : array (m, d)
-    output : array (m,)
+    output : array (m,), or (outputs, m)
     bias : array (m,), optional
     X : array (n, d)
         At most 65,536/m of its rows are looked at.
@@ -61,22 +61,27 @@ def merge(
     gram = features.T @ features
     alive = np.ones(m, bool)
     for _ in range(m - width):
-        i, j = _cheapest(gram, np.abs(output), alive)
+        i, j = _cheapest(gram, _size(output), alive)
         side = 1.0
         if activation.centred_parity == "even":
             side = 1.0 if rows[i] @ rows[j] >= 0 else -1.0
         elif activation.centred_parity == "odd":
             side = 1.0 if gram[i, j] >= 0 else -1.0
-        mass = np.abs(output[[i, j]]) * np.sqrt(np.maximum(np.diagonal(gram)[[i, j]], 0.0)) + 1e-300
+        mass = _size(output)[[i, j]] * np.sqrt(np.maximum(np.diagonal(gram)[[i, j]], 0.0)) + 1e-300
         joint = (mass[0] * rows[i] + side * mass[1] * rows[j]) / mass.sum()
         if activation.homogeneity is not None:
             joint = joint / max(float(np.linalg.norm(joint)), 1e-300)
         rows[i], alive[j] = joint, False
-        output[i] += output[j] * (side if activation.centred_parity == "odd" else 1.0)
+        output[..., i] += output[..., j] * (side if activation.centred_parity == "odd" else 1.0)
         features[:, i] = feature(joint)
         gram[i] = gram[:, i] = features[:, i] @ features
-    rows, output = rows[alive], output[alive]
+    rows, output = rows[alive], output[..., alive]
     return rows[:, :d], output, None if bias is None else rows[:, d]
+
+
+def _size(output: np.ndarray) -> np.ndarray:
+    """‖output_i‖ (m,) of each neuron."""
+    return np.abs(output) if output.ndim == 1 else np.linalg.norm(output, axis=0)
 
 
 def _cheapest(gram: np.ndarray, size: np.ndarray, alive: np.ndarray) -> tuple[int, int]:

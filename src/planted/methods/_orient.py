@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.optimize
+from numpy.typing import ArrayLike
 
 from planted.activations import Activation
-
-_MEET = 40
+from planted.starts.output_layer import nearest_signs
 
 
 def orientation(
@@ -15,7 +15,7 @@ def orientation(
     output: np.ndarray,
     bias: np.ndarray | None,
     linear: np.ndarray,
-    intercept: float,
+    intercept: ArrayLike,
     activation: Activation,
     *,
     fit_intercept: bool = False,
@@ -23,9 +23,18 @@ def orientation(
     r"""Signs s (k,) such that Σ_i c_i φ(s_i(w_i·x + b_i)) has the linear part and constant that were fitted.
 
     Even ψ: linear = tilt Σ_i s_i c_i w_i, and intercept = tilt Σ_i s_i c_i b_i where no intercept is free. Least
-    squares over −1 ≤ s ≤ 1, rounded: for rows in general position the box has a single solution as long as k < 2d.
-    Odd ψ about a constant: intercept = offset Σ_i s_i c_i with neuron (s_i w_i, s_i c_i); all sign patterns of up
-    to forty neurons are searched by meeting in the middle, and beyond that outputs are made positive.
+    squares over −1 ≤ s ≤ 1, rounded: for rows in general position the box has a single solution as long as k < 2dm.
+    Odd ψ about a constant: intercept = offset Σ_i s_i c_i with neuron (s_i w_i, s_i c_i); see :func:`nearest_signs`.
+
+    Parameters
+    ----------
+    weights : array (k, d)
+    output : array (k,) or (m, k)
+        c.
+    bias : array (k,), optional
+    linear : array (d,) or (m, d)
+    intercept : array () or (m,)
+        The constant.
 
     Examples
     --------
@@ -34,40 +43,17 @@ def orientation(
     >>> orientation(W, c, None, 0.5 * (-c * np.array([1, -1])) @ W, 0.0, activations.get("relu"))
     array([-1.,  1.])
     """
+    outputs = np.atleast_2d(output)
     if activation.centred_parity == "even" and activation.tilt:
-        system, goal = (activation.tilt * output[:, None] * weights).T, np.asarray(linear)
+        system = activation.tilt * np.einsum("oi,ij->oji", outputs, weights).reshape(-1, len(weights))
+        goal = np.asarray(linear).reshape(-1)
         if bias is not None and not fit_intercept:
-            system = np.vstack([system, activation.tilt * output * bias])
+            system = np.vstack([system, activation.tilt * outputs * bias])
             goal = np.append(goal, intercept)
-        found = scipy.optimize.lsq_linear(system, goal, bounds=(-1.0, 1.0), tol=1e-12)
-        return np.where(found.x < 0, -1.0, 1.0)
-    if activation.centred_parity == "odd" and activation.offset and not fit_intercept and len(output) <= _MEET:
-        return _signed_sum(output, intercept / activation.offset)
+        solution = scipy.optimize.lsq_linear(system, goal, bounds=(-1.0, 1.0), tol=1e-12)
+        return np.where(solution.x < 0, -1.0, 1.0)
+    if activation.centred_parity == "odd" and activation.offset and not fit_intercept:
+        return nearest_signs(output, np.asarray(intercept) / activation.offset)
     if activation.centred_parity == "odd":
-        return np.where(output < 0, -1.0, 1.0)
-    return np.ones(len(output))
-
-
-def _signed_sum(numbers: np.ndarray, goal: float) -> np.ndarray:
-    """Signs s with Σ s_i numbers_i nearest to `goal`: sorted sums of one half, looked up for each sum of the other."""
-    half = len(numbers) // 2
-    left, right = numbers[:half], numbers[half:]
-    sums_left, sums_right = _all_sums(left), _all_sums(right)
-    order = np.argsort(sums_left)
-    place = np.searchsorted(sums_left[order], goal - sums_right)
-    best = (np.inf, 0, 0)
-    for shift in (-1, 0):
-        index = np.clip(place + shift, 0, len(order) - 1)
-        missed = np.abs(sums_left[order][index] + sums_right - goal)
-        j = int(missed.argmin())
-        best = min(best, (float(missed[j]), int(order[index[j]]), j))
-    bits = np.concatenate([(best[1] >> np.arange(half)) & 1, (best[2] >> np.arange(len(right))) & 1])
-    return 1.0 - 2.0 * bits
-
-
-def _all_sums(numbers: np.ndarray) -> np.ndarray:
-    """Σ s_i numbers_i for every pattern, bit i of the index being set where s_i = −1."""
-    sums = np.zeros(1)
-    for number in numbers:
-        sums = np.concatenate([sums + number, sums - number])
-    return sums
+        return np.where(outputs[0] < 0, -1.0, 1.0)
+    return np.ones(len(weights))

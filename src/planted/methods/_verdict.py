@@ -1,132 +1,335 @@
-r"""What can be said of a fit without knowing the teacher.
+r"""What can be said of a fit without knowing the teacher: one of four statuses, from facts that are measured once.
 
-"recovered": the network explains every row to rounding, and there are more rows than unknowns by a margin.
-"noise-limited": it does not, and what is left has no structure that a test could find.
-"not this kind of network": structure is left. "not enough data": too few rows for the unknowns to tell.
+"recovered": every row is explained to rounding, and the rows determine the weights up to the symmetries.
+"estimated": it is not, but what is left looks like noise; weights come with standard errors.
+"ambiguous": the fit is good, but the rows do not determine the weights.
+"misfit": structure is left: the activation, the width, or the search.
+
+Every threshold stands in this file.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import f as fisher
 
-from planted.methods._recovery import EXACT
-from planted.networks import Network
+from planted.networks import ConvNetwork, Network, jacobian
 
-VERDICTS = ("recovered", "noise-limited", "not this kind of network", "not enough data")
+STATUSES = ("recovered", "estimated", "ambiguous", "misfit")
+SUCCESSES = ("recovered", "estimated")
+
+EXACT = 1e-12
+"""A relative loss (residual variance over target variance) that rounding alone explains."""
+ROW_EXACT = 1e-5
+"""The largest residual of a row, relative to the size of the terms that add up to it, that rounding explains."""
+MARGIN = 1.2
+"""Rows that count must exceed what they determine by this factor and by `SPARE`: the others confirm the fit."""
+SPARE = 3
+LEVEL = 1e-3
+"""A residual test with a smaller p-value shows structure."""
+ACCURATE = 0.1
+"""An expected relative error of the weights that a user would call accurate."""
+DIVERGED = 1e3
+"""Weights of labels beyond this grow without limit: the labels are separable."""
 _PROBES = 40
+_LEAST_PROBES = 6
 _ROWS_PER_UNKNOWN = 4
-_MARGIN = 1.2
-_LEVEL = 1e-3
 _TESTED_UNKNOWNS = 1000
 _LARGE_ROWS = 50_000
+_INACTIVE = 1e-12
+_SINGULAR = 1e-10
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a verdict follows from.
+
+    Attributes
+    ----------
+    relative_loss : float
+        Residual variance over the variance of the targets.
+    largest_residual : float
+        Over all rows, relative to the size of the terms that add up to the row; infinite where rows are never explained
+        one by one, as labels.
+    counting_rows : int
+        Distinct rows in which some neuron is active.
+    n_parameters : int
+        Numbers that the rows have to determine, symmetries taken off.
+    undetermined : str
+        What the rows leave open, in words; empty if nothing.
+    p_value : float
+        Of the residual test; NaN where there are too few rows for it.
+    structure : str
+        Evidence of a misfit beside the test, in words; empty if none.
+    noise : str
+        What is left, in words, where it looks like noise.
+    remark : str
+        How the directions came about, where a reader must know.
+    agreeing_runs : int or None
+        Independent runs of the search that ended in the same place.
+    """
+
+    relative_loss: float
+    largest_residual: float
+    counting_rows: int
+    n_parameters: int
+    undetermined: str = ""
+    p_value: float = float("nan")
+    structure: str = ""
+    noise: str = ""
+    remark: str = ""
+    agreeing_runs: int | None = None
+
+    @property
+    def explained(self) -> bool:
+        """Whether every row is explained to rounding."""
+        return self.relative_loss <= EXACT and self.largest_residual <= ROW_EXACT
+
+    @property
+    def scarce(self) -> bool:
+        """Whether the rows that count hardly exceed what they have to determine."""
+        return self.counting_rows < max(MARGIN * self.n_parameters, self.n_parameters + SPARE)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One of :data:`VERDICTS`, the reason in one sentence, and the p-value of the residual test (NaN if not run)."""
+    """One of :data:`STATUSES` with the reason and the advice in one sentence each, and the facts behind it."""
 
-    kind: str
+    status: str
     reason: str
-    p_value: float
+    advice: str
+    facts: Facts
+
+    @property
+    def p_value(self) -> float:
+        """Of the residual test, NaN if it was not run."""
+        return self.facts.p_value
+
+    def advising(self, advice: str) -> Verdict:
+        """The same verdict with other advice."""
+        return replace(self, advice=advice)
+
+    @property
+    def success(self) -> bool:
+        """Whether the network can be used as it is: "recovered" or "estimated"."""
+        return self.status in SUCCESSES
 
 
-def judge(
-    X: np.ndarray,
-    y: np.ndarray,
-    network: Network,
-    relative_loss: float,
-    *,
-    sample_weight: np.ndarray | None = None,
-    seed: int = 0,
-) -> Verdict:
-    r"""Judge a network fitted to X (n, d), y (n,) by its loss and by a test of its residuals.
+def judge(facts: Facts) -> Verdict:
+    """The status that follows from the facts.
 
-    The test asks whether forty probes g(x), bumps and ridges in random directions, explain residuals beyond what the
-    network's own derivatives J do: an F-test of the probes in a regression of the residuals on (J, g), see
-    :func:`residual_p_value`.
-
-    Examples
-    --------
-    >>> from planted.datasets import make_planted
-    >>> data = make_planted(2000, 3, 2, noise=0.1, random_state=0)
-    >>> judge(data.X, data.y, data.teacher, 0.01).kind
-    'noise-limited'
-    >>> judge(data.X, data.y + 0.3 * data.X[:, 0] ** 2, data.teacher, 0.05).kind
-    'not this kind of network'
+    >>> judge(Facts(1e-30, 1e-15, 100, 10)).status, judge(Facts(1e-30, 1e-15, 11, 10)).status
+    ('recovered', 'ambiguous')
+    >>> judge(Facts(0.01, np.inf, 100, 10, p_value=0.4)).status, judge(Facts(0.01, np.inf, 100, 10, p_value=0.0)).status
+    ('estimated', 'misfit')
     """
-    n, d = X.shape
-    unknowns = network.n_hidden * (d + 1 + (network.bias is not None))
-    free = unknowns - network.n_hidden * (network.activation.homogeneity is not None)
-    if n < _MARGIN * free:
-        return Verdict(
-            "not enough data", f"{n} rows hardly exceed the {free} unknowns, so any fit would be good", np.nan
+    status, reason, advice = _status(facts)
+    if facts.remark:
+        reason = f"{reason}; {facts.remark}"
+    return Verdict(status, reason, advice, facts)
+
+
+def _status(facts: Facts) -> tuple[str, str, str]:
+    share = f"the network explains {100 * (1 - facts.relative_loss):.4g} % of the variance"
+    tested = np.isfinite(facts.p_value)
+    if not facts.explained and (facts.structure or (tested and facts.p_value < LEVEL)):
+        evidence = facts.structure or f"the residuals have structure (p = {facts.p_value:.1g})"
+        cause, advice = _cause(facts)
+        return "misfit", f"{share}, but {evidence}: {cause}", advice
+    if facts.undetermined:
+        left = "every row is explained" if facts.explained else share
+        return (
+            "ambiguous",
+            f"{left}, but the rows do not determine the weights: {facts.undetermined}",
+            "Give more rows in general position, drop inputs that repeat others, or ask for fewer neurons.",
         )
-    if relative_loss <= EXACT:
-        return Verdict("recovered", f"{n} rows are explained to rounding error by {free} unknowns", np.nan)
-    if n < 2 * (free + _PROBES):
-        return Verdict("not enough data", f"{n} rows are too few to test {free} unknowns' residuals", np.nan)
-    p_value = residual_p_value(X, y, network, sample_weight=sample_weight, seed=seed)
-    if p_value < _LEVEL:
-        return Verdict(
-            "not this kind of network",
-            f"the residuals have structure (p = {p_value:.1g}): more neurons, another activation, or the search failed",
-            p_value,
+    if facts.scarce:
+        left = "every row is explained" if facts.explained else share
+        return (
+            "ambiguous",
+            f"{left}, but {facts.counting_rows} distinct rows that count hardly exceed the {facts.n_parameters} "
+            "numbers they have to determine",
+            f"Give at least {int(np.ceil(max(MARGIN * facts.n_parameters, facts.n_parameters + SPARE)))} such rows.",
         )
-    return Verdict("noise-limited", f"no structure was found in the residuals (p = {p_value:.2g})", p_value)
+    if facts.explained:
+        return (
+            "recovered",
+            f"the network explains every row to rounding, and {facts.counting_rows} rows determine it",
+            "",
+        )
+    if tested:
+        left = f"no structure was found in what is left (p = {facts.p_value:.2g})"
+    else:
+        left = "there are too few rows to test what is left"
+    words = f"; {facts.noise}" if facts.noise else ""
+    return "estimated", f"{share}; {left}{words}", "If the data has no noise, try more neurons or another activation."
+
+
+def _cause(facts: Facts) -> tuple[str, str]:
+    """What is likelier behind a misfit, and what to try."""
+    if facts.agreeing_runs is None:
+        return "another activation, more neurons, or a failed search", (
+            "Try another activation, more neurons, or another random_state."
+        )
+    if facts.agreeing_runs > 1:
+        return (
+            f"{facts.agreeing_runs} independent runs of the search ended in the same place, so another activation or "
+            "more neurons are likelier than a failed search",
+            "Try another activation or more neurons.",
+        )
+    return (
+        "independent runs of the search ended in different places, so a failed search is likely",
+        "Try another random_state, more rows, or more neurons; then another activation.",
+    )
+
+
+def counting_rows(network: Network | ConvNetwork, X: np.ndarray) -> int:
+    """Distinct rows of X (n, …) in which some neuron is active: those that say something about the weights.
+
+    >>> counting_rows(Network([[1.0]], [1.0]), np.array([[1.0], [1.0], [2.0], [-1.0]]))
+    2
+    """
+    if isinstance(network, ConvNetwork):
+        z = X @ network.filter
+    else:
+        z = X.reshape(len(X), -1) @ network.weights.T + (0.0 if network.bias is None else network.bias)
+    active = np.any(np.abs(network.activation.derivative(z)) > _INACTIVE, axis=1)
+    rows = np.ascontiguousarray(X[active].reshape(int(active.sum()), -1)) + 0.0
+    if not rows.size:
+        return 0
+    return len(np.unique(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))))
+
+
+def largest_residual(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarray) -> float:
+    """The largest |prediction − y| over rows, relative to the terms that add up to the prediction and the target.
+
+    >>> largest_residual(Network([[1.0]], [2.0]), np.array([[1.0]]), np.array([2.0]))
+    0.0
+    """
+    if isinstance(network, ConvNetwork):
+        terms = np.abs(network.activation(X @ network.filter)) @ np.abs(network.output)
+    else:
+        inputs = X.reshape(len(X), -1)
+        z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
+        terms = np.abs(network.activation(z)) @ np.abs(network.output).T + np.abs(network.intercept)
+        if network.skip is not None:
+            terms = terms + np.abs(inputs) @ np.abs(network.skip).T
+    residual = np.abs(network.predict(X) - y)
+    # Rows where all neurons are silent are compared to a typical row.
+    size = terms + np.abs(y) + 1e-3 * np.median(terms + np.abs(y), axis=0)
+    return float(np.max(residual / np.maximum(size, 1e-300)))
+
+
+def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -> str:
+    """What the rows in which a neuron is active leave open of its weights, in words; for networks too large for a rank.
+
+    >>> X = np.random.default_rng(0).standard_normal((50, 2))
+    >>> open_neurons(Network([[1.0, 0.0]], [1.0]), np.column_stack([X, X[:, 0]])[:, [0, 2]])
+    'the rows in which neuron 0 is active span 1 of 2 directions'
+    """
+    inputs = X.reshape(len(X), -1)
+    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
+    slope = np.abs(network.activation.derivative(z))
+    scale = np.sqrt(np.mean(inputs**2, axis=0))
+    unit = inputs / np.where(scale > 0, scale, 1.0)
+    d = inputs.shape[1]
+    for i in range(network.n_hidden):
+        weighted = unit * slope[:, i, None]
+        values = np.linalg.eigvalsh(weighted.T @ weighted)
+        rank = int(np.sum(values > _SINGULAR * max(values[-1], 1e-300)))
+        if rank < d:
+            return f"the rows in which neuron {i} is active span {rank} of {d} directions"
+    return ""
 
 
 def residual_p_value(
-    X: np.ndarray, y: np.ndarray, network: Network, *, sample_weight: np.ndarray | None = None, seed: int = 0
+    X: np.ndarray,
+    y: np.ndarray,
+    network: Network | ConvNetwork,
+    *,
+    intercept: bool = False,
+    outputs: bool = True,
+    spread: np.ndarray | None = None,
+    seed: int = 0,
 ) -> float:
-    """p-value of the F-test of random probes in a regression of residuals on the network's derivatives and them.
+    r"""p-value of an F-test of random probes in a regression of the residuals on the network's derivatives and them.
 
-    It uses four rows an unknown, and at most all. Above 1,000 unknowns the derivatives are left out and 50,000 rows
-    are used: residuals of a least-squares fit are orthogonal to them already, so the probes' share is overestimated
-    in the denominator only, and the p-value errs upwards.
+    Probes g(x) are bumps and ridges in random directions, a constant and, in equal parts, odd, even and local
+    functions. A right network leaves noise minus J δ, J its derivatives and δ the error of its parameters: since J is
+    in the regression, it does not matter how they were estimated, with which row weights for example. The test uses
+    four rows an unknown, and at most all. Above 1,000 unknowns the derivatives are left out and 50,000 rows are used:
+    residuals of a least-squares fit are orthogonal to them already, so the probes' share is overestimated in the
+    denominator only, and the p-value errs upwards.
 
+    Parameters
+    ----------
+    X : array (n, …)
+    y : array (n,) or (n, m)
+    intercept, outputs : bool
+        Whether the intercept and the outputs were free.
+    spread : array (n,), optional
+        Standard deviation of the noise of each row, where it is known up to a factor.
+
+    Returns
+    -------
+    float
+        NaN where there are too few rows.
+
+    Examples
+    --------
     >>> from planted.datasets import make_planted
     >>> data = make_planted(500, 3, 2, noise=0.1, random_state=0)
     >>> 0.0 < residual_p_value(data.X, data.y, data.teacher) < 1.0
     True
     """
-    n, d = X.shape
-    k = network.n_hidden
-    rng = np.random.default_rng(seed)
-    unknowns = k * (d + 1 + (network.bias is not None))
+    n, flat = len(X), X.reshape(len(X), -1)
+    m = 1 if y.ndim == 1 else y.shape[1]
+    unknowns = sum(np.size(value) for value in _arrays(network, intercept, outputs))
+    probes = max(_PROBES // m, _LEAST_PROBES)
     large = unknowns > _TESTED_UNKNOWNS
-    count = min(n, _LARGE_ROWS if large else max(_ROWS_PER_UNKNOWN * (unknowns + k + _PROBES), 4000))
+    rng = np.random.default_rng(seed)
+    count = min(n, _LARGE_ROWS if large else max(_ROWS_PER_UNKNOWN * (unknowns + probes * m) // m, 4000))
+    if count * m < unknowns + 2 * probes * m:
+        probes = max((count * m - unknowns) // (2 * m), 0)
+        if probes < _LEAST_PROBES:
+            return float("nan")
     some = rng.choice(n, count, replace=False)
-    x, r = X[some], y[some] - network.predict(X[some])
-    J = np.ones((count, 1)) if large else _derivatives(network, x)
-    scale = np.sqrt(np.mean(X**2, axis=0))
-    directions = rng.standard_normal((_PROBES, d)) / np.sqrt(d) / np.where(scale > 0, scale, 1.0)
-    t = x @ directions.T
-    # Odd, even and local functions in equal parts: wrong activations, missing neurons and interactions all show.
-    third = _PROBES // 3
-    G = np.concatenate([np.abs(t[:, :third]), t[:, third : 2 * third] ** 2, np.sin(3 * t[:, 2 * third :])], axis=1)
-    root = np.ones(count) if sample_weight is None else np.sqrt(sample_weight[some])
-    J, G, r = J * root[:, None], G * root[:, None], r * root
-    left, values, _ = np.linalg.svd(J, full_matrices=False)
+    residual = (y[some] - network.predict(X[some])).reshape(count, m)
+    unit = np.sqrt(np.mean(residual**2, axis=0))
+    unit = np.where(unit > 0, unit, 1.0) * (np.ones((count, 1)) if spread is None else spread[some, None])
+    r = (residual / unit).reshape(-1)
+    J = np.ones((count, 1, 1)) * np.eye(m) if large else jacobian(network, X[some], intercept=intercept)
+    J = J / unit[:, :, None]
+    G = _probes(flat, flat[some], probes, rng)
+    if not (intercept or large):
+        G[:, -1] = 1.0
+    design = np.einsum("rp,ra,ab->rapb", G, 1 / unit, np.eye(m)).reshape(count * m, -1)
+    left, values, _ = np.linalg.svd(J.reshape(count * m, -1), full_matrices=False)
     basis = left[:, values > 1e-9 * values[0]]
     r = r - basis @ (basis.T @ r)
-    G = G - basis @ (basis.T @ G)
-    explained = G @ np.linalg.lstsq(G, r, rcond=1e-8)[0]
-    freedom = count - (unknowns * count // n if large else basis.shape[1]) - _PROBES
-    rest = float(np.sum((r - explained) ** 2))
-    if freedom <= 0 or rest <= 0:
-        return 1.0
-    return float(fisher.sf(float(np.sum(explained**2)) / _PROBES / (rest / freedom), _PROBES, freedom))
+    design = design - basis @ (basis.T @ design)
+    explained = design @ np.linalg.lstsq(design, r, rcond=1e-8)[0]
+    freedom = count * m - (unknowns * count // n if large else basis.shape[1]) - design.shape[1]
+    remaining = float(np.sum((r - explained) ** 2))
+    if freedom <= 0 or remaining <= 0:
+        return float("nan")
+    statistic = float(np.sum(explained**2)) / design.shape[1] / (remaining / freedom)
+    return float(fisher.sf(statistic, design.shape[1], freedom))
 
 
-def _derivatives(network: Network, x: np.ndarray) -> np.ndarray:
-    """Derivatives (n, p) of the network's output by weights, outputs, biases and an intercept."""
-    act = network.activation
-    z = x @ network.weights.T + (0.0 if network.bias is None else network.bias)
-    slope = act.derivative(z) * network.output
-    columns = [act(z), np.einsum("ni,nj->nij", slope, x).reshape(len(x), -1), np.ones((len(x), 1))]
-    if network.bias is not None:
-        columns.append(slope)
-    return np.concatenate(columns, axis=1)
+def _probes(whole: np.ndarray, rows: np.ndarray, probes: int, rng: np.random.Generator) -> np.ndarray:
+    """Values (r, probes) of odd, even and local functions of random projections, a third each."""
+    scale = np.sqrt(np.mean(whole**2, axis=0))
+    directions = rng.standard_normal((probes, rows.shape[1])) / np.sqrt(rows.shape[1]) / np.where(scale > 0, scale, 1.0)
+    t = rows @ directions.T
+    third = probes // 3
+    # Wrong activations, missing neurons and interactions all show in one of them.
+    return np.concatenate([np.abs(t[:, :third]), t[:, third : 2 * third] ** 2, np.sin(3 * t[:, 2 * third :])], axis=1)
+
+
+def _arrays(network: Network | ConvNetwork, intercept: bool, outputs: bool) -> list[Any]:
+    free = {"intercept": intercept, "output": outputs}
+    return [value for name, value in network.arrays().items() if free.get(name, True)]

@@ -2,16 +2,15 @@ r"""How many neurons? Widen until held-out rows are no better explained, then me
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
 import numpy as np
 
-from planted.activations import Activation
-from planted.methods._expand import PLENTY, Search
+from planted.methods._problem import Problem
+from planted.methods._search import PLENTY, Search
 from planted.numerics.precision import float64
-from planted.numerics.progress import Progress
-from planted.solvers import silent
 
 _TEST_FRACTION = 0.2
 # Held-out relative loss that the early stopping of the search explains.
@@ -21,44 +20,42 @@ _STEPS = 300
 
 
 @float64
-def choose_width(
-    X: np.ndarray,
-    y: np.ndarray,
-    activation: Activation,
-    key: jax.Array,
-    largest: int,
-    *,
-    fit_bias: bool = False,
-    sample_weight: np.ndarray | None = None,
-    progress: Progress = silent,
-) -> tuple[int, dict[int, float]]:
+def choose_width(problem: Problem, largest: int) -> tuple[int, dict[int, float]]:
     """The smallest number of neurons that explains held-out rows, and the held-out relative loss of each tried.
 
     Networks of 1, 2, 4, … neurons are fitted, with the linear part split off, until the held-out loss is zero to
     rounding or no longer falls. The last one is merged down step by step. A width explains the held-out rows if its
     squared residuals there exceed those of the best width by at most two standard errors of the mean difference.
-    Below the width found, fresh starts one neuron narrower must fail.
+    Below the width chosen, fresh starts one neuron narrower must fail.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own width plays no part.
+    largest : int
+        The widest network to try.
 
     Examples
     --------
-    >>> from planted import activations, datasets
-    >>> data = datasets.make_planted(400, 3, 2, random_state=0)
-    >>> choose_width(data.X, data.y, activations.get("relu"), jax.random.key(0), largest=4)[0]
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(400, 3, 2, random_state=0)
+    >>> choose_width(Problem.of(data.X, data.y, 1), largest=4)[0]
     2
     """
-    n = len(X)
+    survey, key = problem.survey, problem.key
+    n = len(survey.y)
     order = np.asarray(jax.random.permutation(jax.random.fold_in(key, 0), n))
     held = max(1, int(_TEST_FRACTION * n))
     test, train = order[:held], order[held:]
-    weight = np.ones(n) if sample_weight is None else sample_weight
-    guess = max(1, min(largest, len(train) // (10 * X.shape[1])))
-    search = Search.of(X[train], y[train], guess, activation, fit_bias, weight[train])
-    trial = _Trial(search, X[test] @ search.whitener, y[test] / search.scale, weight[test])
+    weight = np.ones(n) if survey.weight is None else survey.weight
+    guess = max(1, min(largest, len(train) // (10 * problem.n_features)))
+    part = replace(survey, X=survey.X[train], y=survey.y[train], weight=weight[train])
+    search = Search.of(replace(problem, survey=part, n_hidden=guess))
+    trial = _Trial(search, survey.X[test] @ search.whitener, survey.y[test] / search.scale, weight[test])
 
     def fresh(width: int, number: int) -> tuple[dict[str, Any], np.ndarray | None]:
         start = jax.random.fold_in(jax.random.fold_in(key, width), number)
-        params, signs = search.start(start, width)
-        return trial.descend(params, signs, progress)
+        return trial.descend(*search.start(start, width))
 
     width = 1
     params, signs = fresh(width, 1)
@@ -70,13 +67,13 @@ def choose_width(
         width, (params, signs) = wider, other
     while width > 1:
         narrower = width - max(1, width // 10)
-        params, signs = trial.descend(*search.shrink(params, signs, narrower), progress)
+        params, signs = trial.descend(*search.shrink(params, signs, narrower))
         width = narrower
         if not trial.explains(width) and width < trial.smallest() - 1:
             break
     width = trial.smallest()
     while width > 1:
-        attempt = search.at(width - 1).run(PLENTY[0], jax.random.fold_in(key, -width % 2**31), progress)
+        attempt = search.at(width - 1).run(PLENTY[0], jax.random.fold_in(key, -width % 2**31))
         trial.record(width - 1, attempt.params)
         if not trial.explains(width - 1):
             break
@@ -93,24 +90,24 @@ class _Trial:
         self.squares: dict[int, np.ndarray] = {}
         self.losses: dict[int, float] = {}
 
-    def descend(
-        self, params: dict[str, Any], signs: np.ndarray | None, progress: Progress
-    ) -> tuple[dict[str, Any], np.ndarray | None]:
+    def descend(self, params: dict[str, Any], signs: np.ndarray | None) -> tuple[dict[str, Any], np.ndarray | None]:
         """Descend on the search's rows and record the held-out residuals."""
-        run = self.search.descend(params, signs, _STEPS, final=False, progress=progress)
+        run = self.search.descend(params, signs, _STEPS, final=False)
         output = run.params["output"] if signs is None else signs
-        self.record(len(output), run.params | {"output": output})
+        self.record(output.shape[-1], run.params | {"output": output})
         return run.params, signs
 
     def record(self, width: int, params: dict[str, Any]) -> None:
         """Keep the squared residuals of a network if it is the best of its width."""
         act = self.search.activation
         z = self.Z @ params["weights"].T + params.get("bias", 0.0)
-        value = (act(z) - act.offset - act.tilt * z) @ params["output"] + params["intercept"]
-        residual = value + self.Z @ params.get("linear", np.zeros(self.Z.shape[1])) - self.targets
-        loss = float(self.weight @ residual**2)
+        value = (act(z) - act.offset - act.tilt * z) @ params["output"].T + params["intercept"]
+        if "linear" in params:
+            value = value + self.Z @ params["linear"].T
+        squares = np.mean((value - self.targets).reshape(len(self.Z), -1) ** 2, axis=1)
+        loss = float(self.weight @ squares)
         if loss < self.losses.get(width, np.inf):
-            self.losses[width], self.squares[width] = loss, residual**2
+            self.losses[width], self.squares[width] = loss, squares
 
     def explains(self, width: int) -> bool:
         """Whether this width is as good as the best, up to the standard error of the difference."""

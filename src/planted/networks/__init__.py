@@ -2,6 +2,7 @@
 
 from planted.networks._dense import Network
 from planted.networks._format import ModelFileError, read_model, stored_activation, write_model
+from planted.networks._jacobian import jacobian
 from planted.networks._matching import Match, match, permutation_error
 from planted.networks._shared_filter import ConvNetwork, as_patches, load_model
 
@@ -11,6 +12,7 @@ __all__ = [
     "ModelFileError",
     "Network",
     "as_patches",
+    "jacobian",
     "load_model",
     "match",
     "permutation_error",

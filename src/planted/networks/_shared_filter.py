@@ -111,6 +111,10 @@ class ConvNetwork:
         """The same as :meth:`predict` for JAX arrays (n, k, p) of any precision, without checks."""
         return self.activation(z @ jnp.asarray(self.filter, z.dtype)) @ jnp.asarray(self.output, z.dtype)
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The parameters by name: filter and output."""
+        return {"filter": self.filter, "output": self.output}
+
     def canonical(self) -> ConvNetwork:
         """The same function without the free choices of scale and sign.
 
@@ -148,7 +152,7 @@ class ConvNetwork:
         ...     ConvNetwork.load(path).output
         array([2.])
         """
-        return write_model(path, _FORMAT, self.activation, {"filter": self.filter, "output": self.output})
+        return write_model(path, _FORMAT, self.activation, self.arrays())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ConvNetwork:

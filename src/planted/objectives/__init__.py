@@ -2,6 +2,7 @@
 
 from planted.objectives._base import Objective, Params, RowObjective, evaluate, evaluate_with_gradient
 from planted.objectives._conv import ConvSquared, PopulationConv
+from planted.objectives._conv_filters import ConvFilters
 from planted.objectives._conv_points import (
     ConvPoint,
     arc,
@@ -51,6 +52,7 @@ __all__ = [
     "ApproximateMinimumBound",
     "AssumptionError",
     "Constants",
+    "ConvFilters",
     "ConvPoint",
     "ConvSquared",
     "Curvature",

@@ -142,17 +142,17 @@ def save_conv_fit(
     """Write a picture of a recovered filter: the filter, the restarts' losses, prediction against observation.
 
     >>> import tempfile, os
-    >>> from planted import datasets, methods
+    >>> from planted import PlantedConvRegressor, datasets
     >>> data = datasets.make_planted_conv(1000, 4, 3, random_state=0)
-    >>> result = methods.recover_conv(data.X, data.y, random_state=0)
+    >>> result = PlantedConvRegressor(random_state=0).fit(data.X, data.y).result_
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_conv_fit(os.path.join(folder, "filter.png"), result, result.network.predict(data.X), data.y)
     """
     figure = Figure(figsize=(14, 4), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     plot_filter(result.network.filter, patch_shape, left)
-    labels = [f"({r.signs[0]:+d}, {r.signs[1]:+d}) {r.fate}" for r in result.restarts]
-    steps, losses = result.curve
+    labels = [f"({r.signs[0]:+d}, {r.signs[1]:+d}) {r.fate}" for r in result.details["restarts"]]
+    steps, losses = result.details["curve"]
     plot_two_phases(steps, losses, labels, middle)
     plot_prediction(prediction, y, right)
     figure.suptitle(f"{result.status}: {result.reason}")

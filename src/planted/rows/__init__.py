@@ -6,8 +6,10 @@ from planted.rows._base import Block, Rows, over_rows
 from planted.rows._chunks import ChunkedRows, Counts, Engine, LocalEngine, RowsLostError, Work, block_rows
 from planted.rows._files import file_rows
 from planted.rows._fresh import FreshRows
-from planted.rows._journal import CheckpointError, Journal
+from planted.rows._journal import CheckpointError, Journal, fingerprint
 from planted.rows._memory import BLOCK_SIZE, ArrayRows
+from planted.rows._open import open_rows, outside_memory
+from planted.rows._progress import PassProgress
 from planted.rows._sample import Survey, survey
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "FreshRows",
     "Journal",
     "LocalEngine",
+    "PassProgress",
     "Rows",
     "RowsLostError",
     "Survey",
@@ -29,6 +32,9 @@ __all__ = [
     "dask_engine",
     "dask_rows",
     "file_rows",
+    "fingerprint",
+    "open_rows",
+    "outside_memory",
     "over_rows",
     "spread",
     "survey",

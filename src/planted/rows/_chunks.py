@@ -10,7 +10,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any, Protocol, Self
 
@@ -23,7 +24,7 @@ from planted.rows._base import Block, Rows
 from planted.rows._memory import BLOCK_SIZE, ArrayRows
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray | None]
-"""Inputs (r, …), targets (r,) and row weights (r,), None for weights of one."""
+"""Inputs (r, …), targets (r,) or (r, m), and row weights (r,), None for weights of one."""
 
 CHUNK_BYTES = 2**25
 
@@ -193,6 +194,14 @@ class Counts:
     rows: int = 0
     seconds: float = 0.0
 
+    def since(self, earlier: Counts) -> Counts:
+        """What was done after `earlier` was copied.
+
+        >>> Counts(5, 10).since(Counts(2, 4)).passes
+        3
+        """
+        return Counts(*(getattr(self, part.name) - getattr(earlier, part.name) for part in fields(self)))
+
 
 Observer = Callable[[int, int, Counts], None]
 """Called as `observer(done, total, counts)` when a chunk of a pass is done."""
@@ -204,6 +213,15 @@ class Engine(ABC):
     def __init__(self) -> None:
         self.observer: Observer | None = None
         self.counts = Counts()
+
+    @contextmanager
+    def observed(self, observer: Observer) -> Iterator[None]:
+        """Let `observer` hear of the chunks of every pass made inside, and of none afterwards."""
+        earlier, self.observer = self.observer, observer
+        try:
+            yield
+        finally:
+            self.observer = earlier
 
     @abstractmethod
     def run(self, chunks: Sequence[Chunk], task: Callable[..., Any], *args: Any) -> Iterator[Any]:
@@ -274,8 +292,10 @@ class ChunkedRows(Rows):
         As in :class:`Work`.
     memory : Memory or None
         Asked before every pass.
-    names : list of str
+    names : tuple of str
         Of the inputs.
+    target_shape : tuple of int
+        Shape of a row's targets: () or (m,).
 
     Examples
     --------
@@ -294,6 +314,7 @@ class ChunkedRows(Rows):
     steps: tuple[tuple[Callable[..., Block], tuple[Any, ...], tuple[int, ...]], ...] = ()
     excluded: tuple[int, float] | None = None
     memory: Memory | None = field(default=None, repr=False)
+    target_shape: tuple[int, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -328,7 +349,7 @@ class ChunkedRows(Rows):
     @float64
     def _structure(self, work: Work) -> Any:
         """The structure of a pass's result, found without the rows."""
-        shapes = ((1, *self.row_shape), (1,), (1,))
+        shapes = ((1, *self.row_shape), (1, *self.target_shape), (1,))
         block = tuple(jax.ShapeDtypeStruct(shape, jnp.float64) for shape in shapes)
         fold = partial(_fold, work.combine, work.functions)
         return jax.tree.structure(jax.eval_shape(fold, block, work.arguments))
@@ -372,7 +393,7 @@ class ArrayChunk:
 def block_rows(
     X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None, *, chunk_rows: int | None = None
 ) -> ChunkedRows:
-    """Rows of arrays X (n, …), y (n,), read in chunks: nothing as large as X is made.
+    """Rows of arrays X (n, …), y (n,) or (n, m), read in chunks: nothing as large as X is made.
 
     >>> block_rows(np.ones((5, 2)), np.ones(5), chunk_rows=2).n_rows
     5
@@ -383,4 +404,5 @@ def block_rows(
     cut = [slice(start, start + size) for start in range(0, len(y), size)]
     chunks = [ArrayChunk(X[c], y[c], None if sample_weight is None else sample_weight[c], c.start) for c in cut]
     names = tuple(f"x{i}" for i in range(X.shape[-1]))
-    return ChunkedRows(tuple(chunks), X.shape[1:], LocalEngine(), names, sample_weight is not None)
+    weighted = sample_weight is not None
+    return ChunkedRows(tuple(chunks), X.shape[1:], LocalEngine(), names, weighted=weighted, target_shape=y.shape[1:])

@@ -349,8 +349,10 @@ def is_dask(value: Any) -> bool:
     return bool(dask.is_dask_collection(value))
 
 
-def dask_rows(X: Any, y: Any = None, *, target: str = "y", client: distributed.Client | None = None) -> ChunkedRows:
-    """Rows of Dask arrays X (n, …), y (n,), or of a Dask dataframe X with its target column.
+def dask_rows(
+    X: Any, y: Any = None, *, target: str | Sequence[str] = "y", client: distributed.Client | None = None
+) -> ChunkedRows:
+    """Rows of Dask arrays X (n, …), y (n,) or (n, m), or of a Dask dataframe X with its target columns.
 
     The collections are persisted on the cluster: their blocks are computed once, stay on the workers, and are
     computed again from their own graph when a worker is lost. X and y must be cut into the same blocks of rows; X must
@@ -372,23 +374,29 @@ def dask_rows(X: Any, y: Any = None, *, target: str = "y", client: distributed.C
     if hasattr(X, "columns"):
         columns = [str(name) for name in X.columns]
         if y is None:
-            if target not in columns:
-                raise ValueError(f"the dataframe has no column {target!r}; it has {', '.join(columns)}")
-            y = X[target]
-            X = X[[name for name in columns if name != target]]
+            targets = [target] if isinstance(target, str) else list(target)
+            missing = next((name for name in targets if name not in columns), None)
+            if missing is not None:
+                raise ValueError(f"the dataframe has no column {missing!r}; it has {', '.join(columns)}")
+            y = X[targets[0]] if len(targets) == 1 else X[targets]
+            X = X[[name for name in columns if name not in targets]]
         names = tuple(str(name) for name in X.columns)
         X = X.to_dask_array()
     if y is None:
         raise ValueError("y is missing: give the targets, or a dataframe with a target column")
     if hasattr(y, "to_dask_array"):
         y = y.to_dask_array()
-    if X.ndim > 1 and any(len(cuts) > 1 for cuts in X.chunks[1:]):
-        X = X.rechunk({axis: -1 for axis in range(1, X.ndim)})
+    X, y = (
+        array.rechunk({axis: -1 for axis in range(1, array.ndim)})
+        if any(len(cuts) > 1 for cuts in array.chunks[1:])
+        else array
+        for array in (X, y)
+    )
     X, y = engine.client.persist([_as_blocks(X), _as_blocks(y)])
     if any(np.isnan(size) for size in (*X.chunks[0], *y.chunks[0])):
         X, y = X.compute_chunk_sizes(), y.compute_chunk_sizes()
     if X.chunks[0] != y.chunks[0]:
-        y = engine.client.persist(_as_blocks(y.rechunk((X.chunks[0],))))
+        y = engine.client.persist(_as_blocks(y.rechunk({0: X.chunks[0]})))
     futures = [_block_futures(collection) for collection in (X, y)]
     chunks, start = [], 0
     for index, rows in enumerate(X.chunks[0]):
@@ -398,7 +406,8 @@ def dask_rows(X: Any, y: Any = None, *, target: str = "y", client: distributed.C
     if not chunks:
         raise ValueError("the Dask collection has no rows")
     shape = tuple(int(size) for size in X.shape[1:])
-    return ChunkedRows(tuple(chunks), shape, engine, names or tuple(f"x{i}" for i in range(shape[-1])))
+    names = names or tuple(f"x{i}" for i in range(shape[-1]))
+    return ChunkedRows(tuple(chunks), shape, engine, names, target_shape=tuple(int(size) for size in y.shape[1:]))
 
 
 def _as_blocks(collection: Any) -> Any:

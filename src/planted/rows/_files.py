@@ -5,6 +5,7 @@ Chunks are read when they are computed on, so memory is that of a few chunks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -28,7 +29,7 @@ class ParquetChunk:
     start: int
     rows: int
     features: tuple[str, ...]
-    target: str
+    targets: tuple[str, ...]
     dtype: str
 
     def load(self, scratch: Scratch | None = None) -> Arrays:
@@ -36,7 +37,7 @@ class ParquetChunk:
         import polars as pl
 
         kind = pl.Float32 if self.dtype == "float32" else pl.Float64
-        columns = [pl.col(name).cast(kind) for name in (*self.features, self.target)]
+        columns = [pl.col(name).cast(kind) for name in (*self.features, *self.targets)]
         frame = pl.scan_parquet(self.path).slice(self.offset, self.rows).select(columns).collect()
         return _split(frame, self)
 
@@ -52,7 +53,7 @@ class CsvChunk:
     rows: int
     columns: tuple[str, ...]
     features: tuple[str, ...]
-    target: str
+    targets: tuple[str, ...]
     separator: str
     dtype: str
 
@@ -64,7 +65,7 @@ class CsvChunk:
             file.seek(self.begin)
             content = file.read(self.end - self.begin)
         kind = pl.Float32 if self.dtype == "float32" else pl.Float64
-        wanted = (*self.features, self.target)
+        wanted = (*self.features, *self.targets)
         schema = {name: kind if name in wanted else pl.String for name in self.columns}
         try:
             frame = pl.read_csv(content, has_header=False, separator=self.separator, schema=schema)
@@ -85,18 +86,19 @@ class NpyChunk:
     width: int
     stored: str
     features: tuple[int, ...] | None
-    target: int
+    targets: tuple[int, ...]
     dtype: str
 
     def load(self, scratch: Scratch | None = None) -> Arrays:
         """The rows themselves."""
         # A map of this chunk only: pages of a larger one would count as resident memory.
         table = np.memmap(self.path, self.stored, "r", self.offset, (self.rows, self.width))
-        chosen = table[:, : self.target] if self.features is None else table[:, list(self.features)]
+        chosen = table[:, : self.targets[0]] if self.features is None else table[:, list(self.features)]
+        aim = table[:, self.targets[0]] if len(self.targets) == 1 else table[:, list(self.targets)]
         make = aligned if scratch is None else scratch
-        x, y = make(chosen.shape, self.dtype), make((self.rows,), self.dtype)
+        x, y = make(chosen.shape, self.dtype), make(aim.shape, self.dtype)
         np.copyto(x, chosen, casting="unsafe")
-        np.copyto(y, table[:, self.target], casting="unsafe")
+        np.copyto(y, aim, casting="unsafe")
         return x, y, None
 
 
@@ -105,22 +107,26 @@ def _split(frame: Any, chunk: ParquetChunk | CsvChunk) -> Arrays:
         raise ValueError(f"{chunk.path} has changed: {chunk.rows} rows were expected, {frame.height} are there")
     x = frame.select(list(chunk.features)).to_numpy(order="c")
     # Missing values become NaN, which the first pass refuses.
-    return np.asarray(x, chunk.dtype), np.array(frame[chunk.target].to_numpy(), chunk.dtype), None
+    y = frame[chunk.targets[0]] if len(chunk.targets) == 1 else frame.select(list(chunk.targets))
+    return np.asarray(x, chunk.dtype), np.array(y.to_numpy(), chunk.dtype, order="C"), None
 
 
-def _choose(path: Path, columns: list[str], target: str, features: list[str] | None) -> tuple[str, ...]:
-    for name in [*(features or []), target]:
+def _choose(path: Path, columns: list[str], targets: tuple[str, ...], features: list[str] | None) -> tuple[str, ...]:
+    for name in [*(features or []), *targets]:
         if name not in columns:
             raise ValueError(f"{path}: {unknown('column', name, tuple(columns))}")
-    chosen = tuple(features) if features is not None else tuple(name for name in columns if name != target)
-    if target in chosen:
-        raise ValueError(f"{path}: column {target!r} is both an input and the target")
+    chosen = tuple(features) if features is not None else tuple(name for name in columns if name not in targets)
+    both = next((name for name in targets if name in chosen), None)
+    if both is not None:
+        raise ValueError(f"{path}: column {both!r} is both an input and the target")
     if not chosen:
         raise ValueError(f"{path} has no input columns besides the target")
     return chosen
 
 
-def _parquet(paths: list[Path], target: str, features: list[str] | None, dtype: str, size: int | None) -> Any:
+def _parquet(
+    paths: list[Path], targets: tuple[str, ...], features: list[str] | None, dtype: str, size: int | None
+) -> Any:
     import polars as pl
 
     chunks: list[ParquetChunk] = []
@@ -133,33 +139,33 @@ def _parquet(paths: list[Path], target: str, features: list[str] | None, dtype: 
             n = int(lazy.select(pl.len()).collect().item())
         except (pl.exceptions.PolarsError, OSError) as error:
             raise ValueError(f"{path} cannot be read as parquet: {str(error).splitlines()[0]}") from None
-        own = _choose(path, schema.names(), target, features if chosen is None else list(chosen))
+        own = _choose(path, schema.names(), targets, features if chosen is None else list(chosen))
         chosen = own if chosen is None else chosen
-        for name in (*own, target):
+        for name in (*own, *targets):
             if not (schema[name].is_numeric() or schema[name] == pl.Boolean):
                 raise ValueError(f"{path}: column {name!r} holds {schema[name]}, not numbers")
-        step = size or rows_in_a_chunk(len(own) + 1)
+        step = size or rows_in_a_chunk(len(own) + len(targets))
         for offset in range(0, n, step):
             rows = min(step, n - offset)
-            chunks.append(ParquetChunk(str(path), offset, start + offset, rows, own, target, dtype))
+            chunks.append(ParquetChunk(str(path), offset, start + offset, rows, own, targets, dtype))
         start += n
     return chunks, chosen
 
 
-def _csv(path: Path, target: str, features: list[str] | None, dtype: str, size: int | None) -> Any:
+def _csv(path: Path, targets: tuple[str, ...], features: list[str] | None, dtype: str, size: int | None) -> Any:
     separator = "\t" if path.suffix == ".tsv" else ","
     with path.open("rb") as file:
         header = file.readline()
         columns = [name.strip().strip('"') for name in header.decode("utf-8-sig").rstrip("\r\n").split(separator)]
-        chosen = _choose(path, columns, target, features)
-        step = size or rows_in_a_chunk(len(chosen) + 1)
+        chosen = _choose(path, columns, targets, features)
+        step = size or rows_in_a_chunk(len(chosen) + len(targets))
         chunks: list[CsvChunk] = []
         begin, start, counted, position, tail = len(header), 0, 0, len(header), False
 
         def cut(end: int, rows: int) -> None:
             nonlocal begin, start
             chunks.append(
-                CsvChunk(str(path), begin, end, start, rows, tuple(columns), chosen, target, separator, dtype)
+                CsvChunk(str(path), begin, end, start, rows, tuple(columns), chosen, targets, separator, dtype)
             )
             begin, start = end, start + rows
 
@@ -180,7 +186,7 @@ def _csv(path: Path, target: str, features: list[str] | None, dtype: str, size: 
     return chunks, chosen
 
 
-def _npy(path: Path, target: str, features: list[str] | None, dtype: str, size: int | None) -> Any:
+def _npy(path: Path, targets: tuple[str, ...], features: list[str] | None, dtype: str, size: int | None) -> Any:
     try:
         table = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError) as error:
@@ -189,11 +195,16 @@ def _npy(path: Path, target: str, features: list[str] | None, dtype: str, size: 
         raise ValueError(f"{path} must hold numbers (rows, columns) in C order, not {table.dtype} {table.shape}")
     n, width = table.shape
     columns = [*(f"x{i}" for i in range(width - 1)), "y"]
-    chosen = _choose(path, columns, target, features)
+    chosen = _choose(path, columns, targets, features)
     place = {name: i for i, name in enumerate(columns)}
-    plain = features is None and target == "y"
+    plain = features is None and targets == ("y",)
     step = size or rows_in_a_chunk(width)
-    common = {"width": width, "stored": table.dtype.str, "target": place[target], "dtype": dtype}
+    common = {
+        "width": width,
+        "stored": table.dtype.str,
+        "targets": tuple(place[name] for name in targets),
+        "dtype": dtype,
+    }
     picked = None if plain else tuple(place[name] for name in chosen)
     chunks = [
         NpyChunk(
@@ -207,7 +218,7 @@ def _npy(path: Path, target: str, features: list[str] | None, dtype: str, size: 
 
 def file_rows(
     path: str | PathLike[str],
-    target: str = "y",
+    target: str | Sequence[str] = "y",
     features: list[str] | None = None,
     *,
     dtype: Any = None,
@@ -221,8 +232,8 @@ def file_rows(
     path : path
         A Parquet file, a folder of Parquet files (read in the order of their names), a CSV or TSV file with a header,
         or an NPY file (n, columns), whose columns are called x0, x1, … and, the last one, y.
-    target : str
-        Column to explain.
+    target : str, or several
+        Column to explain, or columns.
     features : list of str, optional
         Input columns; all but the target if omitted.
     dtype : numpy dtype, optional
@@ -244,6 +255,7 @@ def file_rows(
     (4, ('x0', 'x1'), array([[ 9., 10.]]))
     """
     path = Path(path)
+    targets = (target,) if isinstance(target, str) else tuple(target)
     if path.is_dir():
         paths = sorted(p for p in path.rglob("*.parquet") if p.is_file())
         if not paths:
@@ -262,9 +274,10 @@ def file_rows(
     if name not in ("float32", "float64"):
         raise ValueError(f"rows are held in float32 or float64, not {name}")
     if kind == ".parquet":
-        chunks, chosen = _parquet(paths, target, features, name, chunk_rows)
+        chunks, chosen = _parquet(paths, targets, features, name, chunk_rows)
     else:
-        chunks, chosen = (_npy if kind == ".npy" else _csv)(path, target, features, name, chunk_rows)
+        chunks, chosen = (_npy if kind == ".npy" else _csv)(path, targets, features, name, chunk_rows)
     if not chunks:
         raise ValueError(f"{path} has no rows")
-    return ChunkedRows(tuple(chunks), (len(chosen),), engine or LocalEngine(), chosen)
+    shape = () if len(targets) == 1 else (len(targets),)
+    return ChunkedRows(tuple(chunks), (len(chosen),), engine or LocalEngine(), chosen, target_shape=shape)

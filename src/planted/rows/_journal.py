@@ -22,8 +22,9 @@ from safetensors.numpy import load, save
 
 from planted.numerics.files import write_whole
 from planted.rows._chunks import Work
+from planted.rows._sample import Survey
 
-FORMAT = 1
+FORMAT = 2
 _RECENT = 64
 
 
@@ -159,3 +160,17 @@ class Journal:
     def _write(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         if self.folder is not None:
             write_whole(self.folder / f"{name}.safetensors", save(arrays))
+
+
+def fingerprint(survey: Survey) -> dict[str, Any]:
+    """What tells the rows of a survey from others: their number, their inputs and a digest of their moments.
+
+    >>> fingerprint(Survey.of(np.ones((2, 3)), np.ones(2)))["number of inputs"]
+    3
+    """
+    numbers = [
+        *np.atleast_1d(survey.mean), survey.variance, *np.atleast_1d(survey.smallest), *np.atleast_1d(survey.largest),
+        *survey.first, *np.diagonal(survey.second),
+    ]  # fmt: skip
+    digest = hashlib.sha256(" ".join(f"{value:.8e}" for value in numbers).encode()).hexdigest()[:16]
+    return {"number of rows": survey.n_rows, "number of inputs": int(survey.first.size), "data": digest}

@@ -14,15 +14,18 @@ _SPARE = 6.0
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What one pass has seen.
+    """What one pass over the rows saw.
 
     Attributes
     ----------
-    X, y, weight : arrays (m, …), (m,) and (m,) or None
+    X, y, weight : arrays (s, …), (s,) or (s, m), and (s,) or None
         A random subsample in random order; all rows in their own order if there are no more than asked for.
     n_rows : int
-    total_weight, mean, variance, smallest, largest : float
+    total_weight : float
+    mean, smallest, largest : float, or arrays (m,)
         Of the targets y of all rows, weighted.
+    variance : float
+        Of the targets, weighted; summed over several outputs.
     first, second : arrays (d,), (d, d)
         Means of x and xxᵀ over all rows, inputs flat.
     seed, threshold : int, float
@@ -34,19 +37,48 @@ class Survey:
     weight: np.ndarray | None
     n_rows: int
     total_weight: float
-    mean: float
+    mean: Any
     variance: float
-    smallest: float
-    largest: float
+    smallest: Any
+    largest: Any
     first: np.ndarray
     second: np.ndarray
-    seed: int
-    threshold: float
+    seed: int = 0
+    threshold: float = 2.0
+
+    @classmethod
+    def of(cls, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Survey:
+        """The survey of rows in memory, whose subsample is complete.
+
+        >>> Survey.of(np.ones((3, 1)), np.array([0.0, 1.0, 2.0])).complete
+        True
+        """
+        flat = X.reshape(len(y), -1)
+        mean = np.average(y, axis=0, weights=weight)
+        total = float(len(y)) if weight is None else float(np.sum(weight))
+        return cls(
+            X=X,
+            y=y,
+            weight=weight,
+            n_rows=len(y),
+            total_weight=total,
+            mean=mean,
+            variance=float(np.sum(np.average((y - mean) ** 2, axis=0, weights=weight))),
+            smallest=y.min(axis=0),
+            largest=y.max(axis=0),
+            first=np.average(flat, axis=0, weights=weight),
+            second=flat.T @ (flat if weight is None else flat * weight[:, None]) / total,
+        )
 
     @property
     def complete(self) -> bool:
         """Whether the subsample holds every row."""
         return len(self.y) == self.n_rows
+
+    @property
+    def constant(self) -> bool:
+        """Whether no target varies."""
+        return bool(np.all(self.smallest == self.largest))
 
 
 def look(arrays: Arrays, start: int, seed: int, threshold: float) -> dict[str, Any]:
@@ -56,22 +88,23 @@ def look(arrays: Arrays, start: int, seed: int, threshold: float) -> dict[str, A
     (2,)
     """
     x, y, weight = arrays
-    bad = next((name for name, a in (("x", x), ("y", y)) if not np.isfinite(np.sum(a, dtype=np.float64))), None)
-    if bad is not None:
-        whole = np.isfinite(x.reshape(len(y), -1)).all(axis=1) & np.isfinite(y)
+    n = len(y)
+    if not all(np.isfinite(np.sum(array, dtype=np.float64)) for array in (x, y)):
+        whole = np.isfinite(x.reshape(n, -1)).all(axis=1) & np.isfinite(y.reshape(n, -1)).all(axis=1)
         raise ValueError(f"row {start + int(np.argmin(whole)) + 1} has a missing, NaN or infinite value")
-    keys = row_keys(seed, start, len(y))
-    kept = keys < threshold
-    w = np.ones(len(y)) if weight is None else np.asarray(weight, np.float64)
-    flat, targets = np.asarray(x.reshape(len(y), -1), np.float64), np.asarray(y, np.float64)
+    keys = row_keys(seed, start, n)
+    sampled = keys < threshold
+    w = np.ones(n) if weight is None else np.asarray(weight, np.float64)
+    flat, targets = np.asarray(x.reshape(n, -1), np.float64), np.asarray(y, np.float64)
     weighted = flat if weight is None else flat * w[:, None]
     return {
-        "x": x[kept],
-        "y": y[kept],
-        "weight": None if weight is None else w[kept],
-        "keys": keys[kept],
-        "sums": np.array([w.sum(), w @ targets, w @ targets**2]),
-        "ends": np.array([targets.min(), targets.max()]),
+        "x": x[sampled],
+        "y": y[sampled],
+        "weight": None if weight is None else w[sampled],
+        "keys": keys[sampled],
+        "total": w.sum(),
+        "targets": np.stack([w @ targets, w @ targets**2]),
+        "ends": np.stack([targets.min(axis=0), targets.max(axis=0)]),
         "first": weighted.sum(axis=0),
         "second": weighted.T @ flat,
     }
@@ -86,8 +119,8 @@ def survey(rows: ChunkedRows, sample: int, seed: int = 0) -> Survey:
 
     >>> from planted.rows import block_rows
     >>> X = np.arange(1000.0)[:, None]
-    >>> seen = survey(block_rows(X, X[:, 0], chunk_rows=300), 10)
-    >>> seen.X.shape, seen.mean, seen.complete
+    >>> looked = survey(block_rows(X, X[:, 0], chunk_rows=300), 10)
+    >>> looked.X.shape, float(looked.mean), looked.complete
     ((10, 1), 499.5, False)
     """
     n = rows.n_rows
@@ -96,22 +129,23 @@ def survey(rows: ChunkedRows, sample: int, seed: int = 0) -> Survey:
     keys = np.concatenate([part["keys"] for part in parts])
     order = np.arange(n) if n <= sample else np.argsort(keys, kind="stable")[:sample]
 
-    def kept(name: str) -> np.ndarray:
+    def sampled(name: str) -> np.ndarray:
         return np.asarray(np.concatenate([part[name] for part in parts])[order], np.float64)
 
-    total, first, second = np.sum([part["sums"] for part in parts], axis=0)
+    total = float(np.sum([part["total"] for part in parts]))
+    first, second = np.sum([part["targets"] for part in parts], axis=0)
     ends = np.stack([part["ends"] for part in parts])
     mean = first / total
     return Survey(
-        X=kept("x"),
-        y=kept("y"),
-        weight=kept("weight") if rows.weighted else None,
+        X=sampled("x"),
+        y=sampled("y"),
+        weight=sampled("weight") if rows.weighted else None,
         n_rows=n,
-        total_weight=float(total),
-        mean=float(mean),
-        variance=float(max(second / total - mean**2, 0.0)),
-        smallest=float(ends[:, 0].min()),
-        largest=float(ends[:, 1].max()),
+        total_weight=total,
+        mean=mean,
+        variance=float(np.sum(np.maximum(second / total - mean**2, 0.0))),
+        smallest=ends[:, 0].min(axis=0),
+        largest=ends[:, 1].max(axis=0),
         first=np.sum([part["first"] for part in parts], axis=0) / total,
         second=np.sum([part["second"] for part in parts], axis=0) / total,
         seed=seed,

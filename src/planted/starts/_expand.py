@@ -30,8 +30,9 @@ def expanded_start(
 
     Parameters
     ----------
-    linear : array (d + 1,)
-        Least-squares coefficients of the inputs, which must have unit covariance, and the constant.
+    linear : array (d + 1,), or (d + 1, outputs)
+        Least-squares coefficients of the inputs, which must have unit covariance, and the constant. With several
+        outputs the outputs of every neuron are parameters, in random directions.
 
     Examples
     --------
@@ -46,11 +47,14 @@ def expanded_start(
     signs = np.where(np.diff(steps) > 0, 1.0, -1.0)
     variance = activation.second_moment() - activation.hermite(0) ** 2 - activation.tilt**2
     amplitude = 0.5 * spread / math.sqrt(width * max(variance, 1e-12))
-    start = {"weights": rows, "intercept": np.asarray(linear[-1] if activation.tilt else 0.0)}
+    start = {"weights": rows, "intercept": np.asarray(linear[-1] if activation.tilt else 0.0 * linear[-1])}
     if activation.tilt:
-        start["linear"] = np.array(linear[:-1])
+        start["linear"] = np.array(linear[:-1].T)
     if bias:
         start["bias"] = 0.25 * np.asarray(jax.random.normal(bias_key, (width,), jnp.float64))
+    if linear.ndim > 1:
+        directions = np.asarray(random_rows(jax.random.fold_in(row_key, 1), width, linear.shape[1]), dtype=np.float64)
+        return start | {"output": amplitude * math.sqrt(linear.shape[1]) * directions.T}, None
     if activation.homogeneity is None:
         return start | {"output": amplitude * signs}, None
     scale = amplitude ** (1 / activation.homogeneity)

@@ -20,7 +20,7 @@ from planted.numerics.validation import as_matrix, as_rows
 
 ALGORITHMS = ("least_squares", "correlation", "general_correlation")
 _VANISHING = 1e-12
-_ENUMERATED = 16
+_MEET = 40
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,12 @@ def correlation_outputs(
 
 
 def least_squares_outputs(
-    X: ArrayLike, y: ArrayLike, weights: ArrayLike, activation: Any = "relu", bias: ArrayLike | None = None
+    X: ArrayLike,
+    y: ArrayLike,
+    weights: ArrayLike,
+    activation: Any = "relu",
+    bias: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> OutputLayer:
     """Outputs of any sign and the neurons' signs by least squares on φ(b_i·x + c_i) and φ(−b_i·x + c_i).
 
@@ -102,33 +107,26 @@ def least_squares_outputs(
     inputs, targets = as_rows(X, y)
     rows, act = as_matrix("weights", weights), activations.get(activation)
     shift = np.zeros(len(rows)) if bias is None else as_matrix("bias", bias, 1)
+    weight = None if sample_weight is None else as_matrix("sample_weight", sample_weight, 1)
     if act.parity is None and act.centred_parity == "odd":
-        return _oriented_by_mean(inputs, targets, rows, shift, act)
+        centred = act(inputs @ rows.T + shift) - act.offset
+        return _oriented_by_mean(_solve(np.column_stack([centred, np.ones(len(inputs))]), targets, weight), rows, act)
     if act.parity is None:
         both = np.concatenate([act(inputs @ (sign * rows).T + shift) for sign in (1.0, -1.0)], axis=1)
-        forward, backward = np.split(_solve(both, targets), 2)
+        forward, backward = np.split(_solve(both, targets, weight), 2)
         rows = np.where(np.abs(backward) > np.abs(forward), -1.0, 1.0)[:, None] * rows
     status, reason = _orientable(act)
-    return OutputLayer(rows, _solve(act(inputs @ rows.T + shift), targets), status, reason)
+    return OutputLayer(rows, _solve(act(inputs @ rows.T + shift), targets, weight), status, reason)
 
 
-def _oriented_by_mean(
-    inputs: np.ndarray, targets: np.ndarray, rows: np.ndarray, shift: np.ndarray, act: Activation
-) -> OutputLayer:
+def _oriented_by_mean(coefficients: np.ndarray, rows: np.ndarray, act: Activation) -> OutputLayer:
     """Signs for an activation that is odd about a constant c: those with c Σ_i s_i ã_i nearest the fitted constant.
 
-    ã are the coefficients of φ(b_i·x) − c. All sign patterns are compared for up to 16 neurons; beyond that only
-    the one with positive outputs is.
+    `coefficients` (k + 1,) are ã, those of φ(b_i·x) − c, and the constant; see :func:`nearest_signs`.
     """
-    centred = act(inputs @ rows.T + shift) - act.offset
-    *outputs, constant = _solve(np.column_stack([centred, np.ones(len(inputs))]), targets)
-    signed = np.array(outputs)
+    signed, constant = coefficients[:-1], coefficients[-1]
     k = len(signed)
-    if k <= _ENUMERATED:
-        patterns = 1.0 - 2.0 * ((np.arange(2**k)[:, None] >> np.arange(k)) & 1)
-        sign = patterns[np.argmin(np.abs(act.offset * patterns @ signed - constant))]
-    else:
-        sign = np.where(signed < 0, -1.0, 1.0)
+    sign = nearest_signs(signed, constant / act.offset)
     missed = abs(act.offset * sign @ signed - constant)
     if missed > 0.05 * act.offset * np.sum(np.abs(signed)):
         reason = f"no orientation of the {k} neurons that was tried explains the mean of y"
@@ -152,7 +150,43 @@ def recover_outputs(
     return correlation_outputs(X, y, weights, activation, orthogonal=algorithm == "correlation")
 
 
-def _solve(features: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def _solve(features: np.ndarray, targets: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
     """Least squares through the normal equations: k is small, rows are many, and collinear features get no NaN."""
-    gram = features.T @ features
-    return np.linalg.lstsq(gram, features.T @ targets, rcond=1e-12)[0]
+    weighted = features if weight is None else features * weight[:, None]
+    return np.linalg.lstsq(weighted.T @ features, weighted.T @ targets, rcond=1e-12)[0]
+
+
+def nearest_signs(numbers: ArrayLike, goal: ArrayLike) -> np.ndarray:
+    """Signs s (k,) with Σ s_i numbers_i nearest to `goal`, for numbers (k,) and a number, or (m, k) and (m,).
+
+    Sorted sums of one half are looked up for each sum of the other, so all patterns of up to forty numbers are
+    compared; beyond that only the one with positive sums is. Columns of numbers are compared along one direction.
+
+    >>> nearest_signs([1.0, 2.0, 4.0], -5.0)
+    array([-1.,  1., -1.])
+    """
+    table, aim = np.atleast_2d(np.asarray(numbers, dtype=np.float64)), np.atleast_1d(np.asarray(goal, dtype=np.float64))
+    if table.shape[1] > _MEET:
+        return np.where(table[0] < 0, -1.0, 1.0)
+    mix = np.sqrt(np.arange(1.0, len(table) + 1))
+    values, wanted = mix @ table, float(mix @ aim)
+    half = len(values) // 2
+    sums_left, sums_right = _all_sums(values[:half]), _all_sums(values[half:])
+    order = np.argsort(sums_left)
+    place = np.searchsorted(sums_left[order], wanted - sums_right)
+    best = (np.inf, 0, 0)
+    for shift in (-1, 0):
+        index = np.clip(place + shift, 0, len(order) - 1)
+        missed = np.abs(sums_left[order][index] + sums_right - wanted)
+        j = int(missed.argmin())
+        best = min(best, (float(missed[j]), int(order[index[j]]), j))
+    bits = np.concatenate([(best[1] >> np.arange(half)) & 1, (best[2] >> np.arange(len(values) - half)) & 1])
+    return 1.0 - 2.0 * bits
+
+
+def _all_sums(numbers: np.ndarray) -> np.ndarray:
+    """Σ s_i numbers_i for every pattern, bit i of the index being set where s_i = −1."""
+    sums = np.zeros(1)
+    for number in numbers:
+        sums = np.concatenate([sums + number, sums - number])
+    return sums

@@ -1,4 +1,4 @@
-"""`planted fit` on rows that are not read into memory: engines, checkpoints and what to say when a run is cut short."""
+"""Where the rows of a fit come from: arrays in memory, files read in blocks, a Dask cluster; and checkpoints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import Stopped, known
+from planted.cli._common import Stopped, known, names_in, read_rows
+from planted.cli._patches import read_patches
 
 ENGINES = ("auto", "memory", "files", "dask")
 _LARGE_BYTES = 10**9
@@ -65,14 +66,63 @@ def sweep(engine: str, scheduler: str | None) -> Iterator[Any]:
 
 
 @dataclass(frozen=True)
-class Large:
-    """Where rows are computed on, and where the checkpoint is."""
+class Source:
+    """What `fit` is called with: inputs, targets, the names of the inputs, and options for rows outside memory."""
 
+    X: Any
+    y: Any
+    names: list[str]
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where rows are, which of their columns are wanted, and where and how they are computed on."""
+
+    data: Path
+    target: str
+    features: str | None
     engine: str
     scheduler: str | None
-    checkpoint: Path
+    checkpoint: Path | None
     resume: bool
     float32: bool
+
+    @contextmanager
+    def opened(self, patch: str | None = None, patches: int | None = None) -> Iterator[Source]:
+        """The source, whose engine is closed afterwards; `patch` and `patches` describe rows that are made of
+        patches."""
+        targets = names_in(self.target)
+        columns = None if self.features is None else names_in(self.features)
+        if self.engine == "memory":
+            yield self._arrays(patch, patches)
+            return
+        from planted.rows import dask_engine, file_rows
+
+        place = dask_engine(self.scheduler) if self.engine == "dask" else None
+        dtype = "float32" if self.float32 else None
+        folder = self.checkpoint
+        assert folder is not None
+        try:
+            with kept(folder):
+                rows = file_rows(self.data.resolve(), targets, columns, dtype=dtype, engine=place)
+                yield Source(rows, None, list(rows.names), {"checkpoint": folder, "resume": self.resume})
+        finally:
+            if place is not None:
+                place.close()
+
+    def _arrays(self, patch: str | None, patches: int | None) -> Source:
+        import numpy as np
+
+        if patch is None and patches is None:
+            X, y, names = read_rows(self.data, self.target, self.features)
+        else:
+            X, y = read_patches(self.data, self.target, patch, patches)
+            names = []
+        if self.float32:
+            # As blocks are: held in float32 on the way in, computed on in float64.
+            X, y = (array.astype(np.float32).astype(np.float64) for array in (X, y))
+        return Source(X, y, names, {})
 
 
 def chosen_engine(engine: str, data: Path, scheduler: str | None, checkpoint: bool) -> str:
@@ -92,27 +142,6 @@ def chosen_engine(engine: str, data: Path, scheduler: str | None, checkpoint: bo
     if engine == "memory" and checkpoint:
         raise ValueError("--checkpoint and --resume are for --engine files or dask: in memory a fit starts again")
     return engine
-
-
-@contextmanager
-def opened_rows(
-    engine: str, data: Path, target: str, features: str | None, scheduler: str | None, float32: bool
-) -> Iterator[Any]:
-    """Rows of a file or folder on an engine, which is closed afterwards."""
-    from planted.rows import file_rows
-
-    columns = None if features is None else features.split(",")
-    dtype = "float32" if float32 else None
-    if engine == "files":
-        yield file_rows(data, target, columns, dtype=dtype)
-        return
-    from planted.rows import dask_engine
-
-    place = dask_engine(scheduler)
-    try:
-        yield file_rows(data.resolve(), target, columns, dtype=dtype, engine=place)
-    finally:
-        place.close()
 
 
 @contextmanager

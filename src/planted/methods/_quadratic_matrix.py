@@ -1,4 +1,4 @@
-r"""`method="quadratic"`: networks with φ(z) = z² (Soltanolkotabi et al. 2017, Theorems 2.1 and 2.2).
+r"""Networks with φ(z) = z² (Soltanolkotabi et al. 2017, Theorems 2.1 and 2.2).
 
 The network is xᵀMx with M = WᵀD_vW. With d positive and d negative outputs (k ≥ 2d) every symmetric M is within reach
 and the loss has no spurious minima, so its minimum is that of linear least squares in M, which is solved directly. With
@@ -12,68 +12,51 @@ eigenvectors of M, scaled by the roots of its eigenvalues, are the representativ
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from planted.activations import Activation
-from planted.methods._recovery import EXACT, Recovery, finish, verdict
 from planted.names import unknown
 from planted.networks import Network
-from planted.numerics.progress import Progress
-from planted.numerics.validation import as_rows
+from planted.numerics.validation import as_matrix, as_rows
 from planted.objectives import QuadraticVerdict, Squared, quadratic_matrix, quadratic_verdict
-from planted.solvers import leave_saddles, silent
+from planted.solvers import leave_saddles
 
 SIGNS = ("auto", "mixed", "positive", "negative")
 _RANK = 1e-7
+_TIGHT, _LSMR_ITERATIONS = 1e-15, 20_000
 _BLOCK = 8192
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticRecovery:
-    """A fitted quadratic network and what is known of it.
+class QuadraticFit:
+    """A fitted quadratic network.
 
     Attributes
     ----------
     network : Network
     matrix : array (d, d)
         M.
-    status : str
-        "recovered" (every row is explained and the data determine M), "fitted" (one of the two fails) or "failed".
-    reason, advice : str
     loss, relative_loss : float
         ½ mean residual², and mean residual² / mean y².
-    verdict : QuadraticVerdict
+    optimality : QuadraticVerdict
         Exact optimality of the network for outputs of the signs used.
     unique : bool
-        Whether the data determine M.
-    method : str
-    seconds : float
+        Whether the rows determine every symmetric matrix, and so M whatever its rank.
     """
 
     network: Network
     matrix: np.ndarray
-    status: str
-    reason: str
-    advice: str
     loss: float
     relative_loss: float
-    verdict: QuadraticVerdict
+    optimality: QuadraticVerdict
     unique: bool
-    method: str
-    seconds: float
-
-    def __str__(self) -> str:
-        return f"{self.status}: {self.reason}\n{self.network}, relative loss {self.relative_loss:.3g}"
 
 
-def fit_matrix(X: ArrayLike, y: ArrayLike, tolerance: float = 1e-15, max_iterations: int = 20_000) -> np.ndarray:
-    """The symmetric M (d, d) of least norm that minimises Σ (xᵢᵀMxᵢ − yᵢ)², by LSMR on M ↦ (xᵢᵀMxᵢ)ᵢ.
+def fit_matrix(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> np.ndarray:
+    """The symmetric M (d, d) of least norm that minimises Σ wᵢ(xᵢᵀMxᵢ − yᵢ)², by LSMR on M ↦ (√wᵢ xᵢᵀMxᵢ)ᵢ.
 
     >>> fit_matrix([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, -2.0, 1.0]).round(6)
     array([[ 1.,  1.],
@@ -81,12 +64,14 @@ def fit_matrix(X: ArrayLike, y: ArrayLike, tolerance: float = 1e-15, max_iterati
     """
     inputs, targets = as_rows(X, y)
     n, d = inputs.shape
+    root = np.ones(n) if sample_weight is None else np.sqrt(as_matrix("sample_weight", sample_weight, 1))
+    targets = root * targets
 
     def forward(flat: np.ndarray) -> np.ndarray:
-        return np.sum((inputs @ flat.reshape(d, d)) * inputs, axis=1)
+        return root * np.sum((inputs @ flat.reshape(d, d)) * inputs, axis=1)
 
     def adjoint(residual: np.ndarray) -> np.ndarray:
-        return ((inputs.T * residual.reshape(-1)) @ inputs).reshape(-1)
+        return ((inputs.T * (root * residual.reshape(-1))) @ inputs).reshape(-1)
 
     operator = LinearOperator((n, d * d), matvec=forward, rmatvec=adjoint, dtype=np.float64)
     flat = np.zeros(d * d)
@@ -94,9 +79,7 @@ def fit_matrix(X: ArrayLike, y: ArrayLike, tolerance: float = 1e-15, max_iterati
         # LSMR stops at a residual relative to its right-hand side, so each round gains the digits the last one left.
         flat = (
             flat
-            + lsmr(
-                operator, targets - forward(flat), atol=tolerance, btol=tolerance, conlim=0.0, maxiter=max_iterations
-            )[0]
+            + lsmr(operator, targets - forward(flat), atol=_TIGHT, btol=_TIGHT, conlim=0.0, maxiter=_LSMR_ITERATIONS)[0]
         )
     M = flat.reshape(d, d)
     return (M + M.T) / 2
@@ -174,15 +157,16 @@ def _one_sign(X: np.ndarray, y: np.ndarray, M: np.ndarray, sign: float, k: int, 
     return quadratic_matrix(reached.params, np.full(k, sign))
 
 
-def recover_quadratic(
+def fit_quadratic(
     X: ArrayLike,
     y: ArrayLike,
     *,
     n_hidden: int | None = None,
     signs: str = "auto",
+    sample_weight: ArrayLike | None = None,
     random_state: int = 0,
-) -> QuadraticRecovery:
-    """Fit y ≈ Σ_i v_i (w_i·x)² and say whether the matrix M behind it is recovered.
+) -> QuadraticFit:
+    """Fit y ≈ Σ_i v_i (w_i·x)² by the matrix M behind it.
 
     Parameters
     ----------
@@ -192,112 +176,41 @@ def recover_quadratic(
         Number of neurons; the rank of M if omitted.
     signs : "auto", "mixed", "positive" or "negative"
         Signs of the outputs. "auto" takes one sign if the unconstrained M is semidefinite.
+    sample_weight : array (n,), optional
 
     Examples
     --------
     >>> from planted.datasets import make_planted
     >>> data = make_planted(200, 5, 3, activation="quadratic", output="mixed", random_state=0)
-    >>> found = recover_quadratic(data.X, data.y)
-    >>> found.status, found.network
-    ('recovered', Network(3 quadratic neurons, 5 inputs))
+    >>> fit = fit_quadratic(data.X, data.y)
+    >>> fit.unique, fit.network
+    (True, Network(3 quadratic neurons, 5 inputs))
     """
-    began = time.perf_counter()
     inputs, targets = as_rows(X, y)
     if signs not in SIGNS:
         raise ValueError(unknown("signs", signs, SIGNS))
     if n_hidden is not None and (isinstance(n_hidden, bool) or n_hidden < 1):
         raise ValueError(f"n_hidden must be a positive integer, not {n_hidden!r}")
     d = inputs.shape[1]
-    unique = determined(inputs)
-    M = fit_matrix(inputs, targets)
+    weight = None if sample_weight is None else as_matrix("sample_weight", sample_weight, 1)
+    M = fit_matrix(inputs, targets, weight)
     if signs in ("positive", "negative"):
         sign = 1.0 if signs == "positive" else -1.0
         values = sign * np.linalg.eigvalsh(M)
         if values[0] < -_RANK * max(values[-1], 0.0) or values[-1] <= 0:
             M = _one_sign(inputs, targets, M, sign, max(n_hidden or d, d), random_state)
     network = factorise(M, n_hidden)
-    M = quadratic_matrix(network.weights, network.output)
     residual = network.predict(inputs) - targets
-    loss = float(np.mean(residual**2) / 2)
-    relative = 2 * loss / max(float(np.mean(targets**2)), 1e-300)
+    loss = float(np.average(residual**2, weights=weight) / 2)
     # The conditions are those of the widest network of these signs, of which a narrower one is a part.
     one_sign = signs != "mixed" and (np.all(network.output > 0) or np.all(network.output < 0))
     spare = np.full(d, network.output[0]) if one_sign else np.repeat([1.0, -1.0], d)
     wide = np.vstack([network.weights, np.zeros((len(spare), d))])
-    exact = quadratic_verdict(inputs, targets, wide, np.concatenate([network.output, spare]))
-    status, reason, advice = _status(relative, unique, exact, inputs.shape, signs)
-    return QuadraticRecovery(
-        network, M, status, reason, advice, loss, relative, exact, unique, "quadratic", time.perf_counter() - began
-    )
-
-
-def _status(
-    relative: float, unique: bool, verdict: QuadraticVerdict, shape: tuple[int, ...], signs: str
-) -> tuple[str, str, str]:
-    n, d = shape
-    needed = d * (d + 1) // 2
-    if relative <= EXACT and unique:
-        return "recovered", "the network explains every row, and the rows determine M", ""
-    if relative <= EXACT:
-        few = f"{n} rows cannot determine the {needed} entries of M" if n < needed else "the inputs do not determine M"
-        return "fitted", f"every row is explained, but {few}", f"give at least {needed} rows in general position"
-    if verdict.kind == "global minimum":
-        kind = "" if signs in ("auto", "mixed") else f" with {signs} outputs"
-        return "fitted", f"no quadratic network{kind} fits better; the rest is noise or another activation", ""
-    return "failed", f"the fit is not optimal: {verdict.reason}", "allow more neurons, or both signs"
-
-
-def quadratic(
-    X: np.ndarray,
-    y: np.ndarray,
-    n_hidden: int,
-    activation: Activation,
-    *,
-    fit_bias: bool = False,
-    fit_intercept: bool = False,
-    sample_weight: np.ndarray | None = None,
-    key: jax.Array,
-    progress: Progress = silent,
-) -> Recovery:
-    """The recipe for the estimators: fit M, factorise it into `n_hidden` neurons, refine where they are too few for it.
-
-    With `fit_bias` the inputs get a constant column: (w·x + b)² is the square of a linear function of (x, 1).
-
-    >>> from planted import activations, datasets
-    >>> data = datasets.make_planted(100, 4, 3, activation="quadratic", output="mixed", random_state=0)
-    >>> quadratic(data.X, data.y, 3, activations.get("quadratic"), key=jax.random.key(0)).status
-    'recovered'
-    """
-    if activation.name != "quadratic":
-        raise ValueError(f"method='quadratic' needs activation='quadratic', not {activation.name}")
-    if fit_intercept or sample_weight is not None:
-        raise ValueError("method='quadratic' takes neither an intercept nor row weights; use method='auto'")
-    began = time.perf_counter()
-    inputs = np.column_stack([X, np.ones(len(X))]) if fit_bias else X
-    fit = recover_quadratic(inputs, y)
-    progress(1, 2, f"relative loss {fit.relative_loss:.3g}")
-    rank = fit.network.n_hidden
-    joint = factorise(fit.matrix, n_hidden)
-    d = X.shape[1]
-    network = Network(joint.weights[:, :d], joint.output, activation, joint.weights[:, d] if fit_bias else None)
-    details = {"rank": rank, "unique": fit.unique, "matrix": fit.matrix, "verdict": fit.verdict.kind}
-    if n_hidden < rank:
-        # The best matrix needs more neurons than allowed (noise has full rank): fit the narrower network itself.
-        return finish(
-            X,
-            y,
-            network,
-            method="quadratic",
-            began=began,
-            fit_bias=fit_bias,
-            progress=progress,
-            descents={},
-            details=details,
-        )
-    loss = float(np.mean((network.predict(X) - y) ** 2) / 2)
-    status, reason, advice, relative = verdict(loss, y)
-    if status == "recovered" and not fit.unique:
-        status, reason, advice = fit.status, fit.reason, fit.advice
-    return Recovery(
-        network, status, reason, advice, loss, relative, "quadratic", time.perf_counter() - began, details=details
+    return QuadraticFit(
+        network=network,
+        matrix=quadratic_matrix(network.weights, network.output),
+        loss=loss,
+        relative_loss=2 * loss / max(float(np.average(targets**2, weights=weight)), 1e-300),
+        optimality=quadratic_verdict(inputs, targets, wide, np.concatenate([network.output, spare])),
+        unique=determined(inputs),
     )

@@ -1,0 +1,234 @@
+"""What the front doors share: one path from rows, wherever they are, to a network with its verdict."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from planted.certificates import Certificate
+from planted.methods import Method, Problem, Recovery, Verdict, certificate, in_memory
+from planted.numerics.precision import float64
+from planted.numerics.progress import Progress, silent
+from planted.rows import (
+    ChunkedRows,
+    Counts,
+    Journal,
+    PassProgress,
+    Rows,
+    Survey,
+    fingerprint,
+    open_rows,
+    outside_memory,
+    survey,
+)
+
+_LEAST_SAMPLE, _ROWS_PER_PARAMETER, _SAMPLE_BYTES = 20_000, 60, 2**27
+
+
+def sample_size(n_features: int, n_hidden: int) -> int:
+    """Rows of the sample that searches run on: 60 a parameter, at least 20,000, at most 128 MB.
+
+    >>> sample_size(50, 4), sample_size(1000, 1000)
+    (20000, 16777)
+    """
+    wanted = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * n_hidden * (n_features + 2))
+    return int(min(wanted, _SAMPLE_BYTES // (8 * n_features)))
+
+
+class PlantedEstimator(BaseEstimator):
+    """Base of the estimators: survey, method, verdict, certificate and errors, for arrays, files and Dask alike.
+
+    A subclass says what is asked (`_problem`), which method answers it (`_method`), and what its settings must satisfy
+    (`_check_settings`, before any work; `_check_rows`, once the rows have been looked at).
+    """
+
+    random_state: Any
+    progress: Any
+    result_: Recovery
+    certificate_: Certificate
+    survey_: Survey
+    passes_: Counts
+    n_hidden_: int
+    n_features_in_: int
+    width_losses_: dict[int, float]
+
+    @abstractmethod
+    def _check_settings(self) -> None:
+        """Raise a ValueError for a setting that cannot be, before any row is read."""
+
+    @abstractmethod
+    def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Arrays that a caller gave, checked: inputs and targets as float64."""
+
+    @abstractmethod
+    def _problem(self, rows: Rows, looked: Survey, progress: Progress) -> Problem:
+        """What is asked, with the width as given, or one where it is to be chosen."""
+
+    @abstractmethod
+    def _method(self) -> Method:
+        """The method that answers."""
+
+    def _rows(self, rows: ChunkedRows, looked: Survey) -> tuple[ChunkedRows, Survey]:
+        """Rows that are read piece by piece, and their survey, brought into the form that the problem takes."""
+        return rows, looked
+
+    def _open(self, X: Any, y: Any) -> ChunkedRows:
+        """Rows outside memory."""
+        return open_rows(X, y)
+
+    def _chosen_width(self, problem: Problem, method: Method) -> Problem:
+        """The problem at the width to be fitted."""
+        return problem
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Self:
+        """Recover the network from inputs X, targets y and row weights (n,).
+
+        A row of weight w counts like w equal rows; rows of weight zero are left out.
+
+        X may also be rows that do not fit in memory: the path of a file or folder (see
+        :func:`planted.rows.file_rows`), :class:`planted.rows.ChunkedRows`, Dask arrays X and y, or a Dask dataframe;
+        y is then the name of the target column, "y" unless given, or several names. Options for these: `checkpoint=`
+        names a folder that keeps what passes over the rows have given, `resume=True` goes on from it, and
+        `sample_rows=` sets how many rows the search takes into memory. `survey_` and `passes_` tell what was seen of
+        the rows and how often.
+        """
+        self._check_settings()
+        if outside_memory(X):
+            if sample_weight is not None:
+                raise TypeError("row weights of rows outside memory belong to the rows: see planted.rows.block_rows")
+            self._fit_chunks(self._open(X, y), **options)
+        else:
+            if options:
+                raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
+            self._fit_arrays(X, y, sample_weight)
+        verdict = self.result_.verdict
+        if not verdict.success:
+            warnings.warn(f"{verdict.status}: {verdict.reason}. {verdict.advice}", ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> None:
+        inputs, targets = self._validated(X, y)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, inputs, dtype=np.float64, ensure_non_negative=True)
+            counts = weight > 0
+            inputs, targets, weight = inputs[counts], targets[counts], weight[counts]
+        looked = Survey.of(inputs, targets, weight)
+        self._recover(self._problem(in_memory(looked), looked, self.progress or silent))
+
+    @float64
+    def _fit_chunks(
+        self, rows: ChunkedRows, *, checkpoint: Any = None, resume: bool = False, sample_rows: int | None = None
+    ) -> None:
+        progress = PassProgress(self.progress or silent)
+        before = copy(rows.engine.counts)
+        with rows.engine.observed(progress.observe):
+            looked = survey(rows, sample_rows or sample_size(int(np.prod(rows.shape)), self._width_guess(rows)))
+            with self._journal(looked, checkpoint, resume) as journal:
+                coded, looked = self._rows(replace(rows, memory=journal), looked)
+                problem = replace(self._problem(coded, looked, progress), once=journal.once)
+                if len(looked.y) < problem.unknowns <= looked.n_rows:
+                    raise ValueError(
+                        f"the search runs on a sample in memory, whose {len(looked.y):,} rows cannot determine "
+                        f"{problem.unknowns:,} unknowns; give a larger sample_rows"
+                    )
+                self._recover(problem)
+        self.n_features_in_ = int(np.prod(rows.shape))
+        self.survey_, self.passes_ = looked, rows.engine.counts.since(before)
+
+    def _width_guess(self, rows: ChunkedRows) -> int:
+        """Neurons that the size of the sample is made for."""
+        return 1
+
+    @contextmanager
+    def _journal(self, looked: Survey, folder: Any, resume: bool) -> Iterator[Journal]:
+        """A journal of this computation, removed when it has come to its end."""
+        if folder is not None and self.random_state is None:
+            raise ValueError("a checkpoint needs random_state: without it a resumed fit would be another one")
+        settings = {name: value for name, value in self.get_params(deep=False).items() if name != "progress"}
+        if "activation" in settings:
+            from planted import activations
+
+            # A caller's own activation is known by its values, not by its name.
+            act = activations.get(settings["activation"])
+            values = " ".join(f"{value:.6g}" for value in act(np.array([-1.3, -0.2, 0.7, 2.1])))
+            settings["activation"] = f"{act} ({values})"
+        about = fingerprint(looked) | {"sample": len(looked.y)}
+        journal = Journal(folder, about | {name: str(value) for name, value in settings.items()}, resume)
+        yield journal
+        journal.delete()
+
+    def _recover(self, problem: Problem) -> None:
+        """Width, method, verdict, certificate: the path of every fit."""
+        method = self._method()
+        method.check(problem)
+        problem = self._chosen_width(problem, method)
+        self.n_hidden_ = problem.n_hidden
+        self.result_ = method(problem)
+        self.certificate_ = certificate(problem, self.result_)
+
+    @property
+    def network_(self) -> Any:
+        """The recovered network, on the caller's own inputs."""
+        return self._fitted().network
+
+    @property
+    def verdict_(self) -> Verdict:
+        """Status, reason and advice, with the facts they follow from; `result_.status` is its status."""
+        return self._fitted().verdict
+
+    @property
+    def method_(self) -> str:
+        """The method whose directions were refined."""
+        return self._fitted().method
+
+    @property
+    def standard_errors_(self) -> Any:
+        """Standard errors of every parameter of the canonical network; missing above 1,000 parameters."""
+        errors = self._fitted().uncertainty
+        if errors is None:
+            raise AttributeError("standard errors are computed for at most 1,000 parameters")
+        return errors
+
+    def _fitted(self) -> Recovery:
+        if "result_" not in self.__dict__:
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
+        return self.result_
+
+    def confidence_intervals(self, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Lower and upper ends (2, …) of every parameter of the canonical network, `standard_errors_.network`.
+
+        >>> from planted import PlantedRegressor, datasets
+        >>> data = datasets.make_planted(500, 2, 1, noise=0.1, random_state=0)
+        >>> est = PlantedRegressor(1, random_state=0).fit(data.X, data.y)
+        >>> lower, upper = est.confidence_intervals(0.99)["output"]
+        >>> bool(lower[0] < 1 < upper[0])
+        True
+        """
+        check_is_fitted(self)
+        if self.result_.uncertainty is None:
+            raise ValueError("standard errors are computed for at most 1,000 parameters")
+        return self.result_.uncertainty.intervals(level)
+
+
+def checked_width(n_hidden: Any) -> None:
+    """Raise a ValueError unless `n_hidden` is a positive integer or "auto".
+
+    >>> checked_width(0)
+    Traceback (most recent call last):
+    ValueError: n_hidden must be a positive integer or 'auto', not 0
+    """
+    known = isinstance(n_hidden, str) and n_hidden == "auto"
+    number = isinstance(n_hidden, (int, np.integer)) and not isinstance(n_hidden, bool) and n_hidden >= 1
+    if not (known or number):
+        raise ValueError(f"n_hidden must be a positive integer or 'auto', not {n_hidden!r}")

@@ -1,0 +1,165 @@
+"""Problems whose rows are patches that share filters, and how they end."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from planted.inputs import Gaussian
+from planted.methods._filter_polish import ConvChart, expected_error, residual_test
+from planted.methods._finish import worst_row
+from planted.methods._problem import Problem
+from planted.methods._recovery import Recovery, Start
+from planted.methods._verdict import EXACT, Facts, Verdict, counting_rows, judge, largest_residual, residual_p_value
+from planted.networks import ConvNetwork
+from planted.numerics.precision import float64
+from planted.objectives import ConvSquared
+from planted.rows import Rows, Survey
+from planted.solvers import sample_newton
+
+EXCESS = 8.0
+"""Standard deviations of the residuals' linear trace of the inputs that show a spurious minimum."""
+_ROUNDING = 1e-25
+
+
+@dataclass(frozen=True, eq=False)
+class FilterProblem(Problem):
+    """Which filters, shared by the patches of a row, and outputs produced these rows?
+
+    `n_hidden` is the number of filters; inputs are patches (k, p).
+
+    Attributes
+    ----------
+    whiten : bool
+        Descend in coordinates in which the patches' common covariance is the identity.
+    max_iterations : int
+        Of each descent.
+    descent_rows : int, optional
+        Rows of the first descent, max(4096, 50 (p + k)) unless given. If it leads nowhere, one on all rows follows.
+    """
+
+    whiten: bool = True
+    max_iterations: int = 3000
+    descent_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        n, k, p = self.survey.n_rows, *self.patches
+        if n < self.n_hidden * (p + k):
+            filters = "a filter" if self.n_hidden == 1 else f"{self.n_hidden} filters"
+            raise ValueError(f"{n} rows cannot determine {filters} of {p} entries and {k} output weights each")
+        if np.all(self.survey.smallest == 0) and np.all(self.survey.largest == 0):
+            raise ValueError("y is zero in every row: there is no network to recover")
+
+    @property
+    def patches(self) -> tuple[int, int]:
+        """Patches k in a row, and inputs p of each."""
+        k, p = self.survey.X.shape[1:]
+        return k, p
+
+    @property
+    def unknowns(self) -> int:
+        """Numbers in the network asked for."""
+        return self.n_hidden * sum(self.patches)
+
+    @cached_property
+    def whitener(self) -> np.ndarray:
+        """W (p, p) with Z·W white: W = L⁻ᵀ where LLᵀ is the covariance of the sample's patches, all taken together."""
+        p = self.patches[1]
+        if not self.whiten:
+            return np.eye(p)
+        law = Gaussian.fit(self.survey.X.reshape(-1, p))
+        return Gaussian(np.zeros(p), np.atleast_2d(law.cov)).whiten(np.eye(p))
+
+    def objective(self, rows: Rows | None = None) -> Any:
+        """The squared loss of a shared filter over all rows, or over those given."""
+        return ConvSquared.on(self.rows if rows is None else rows, self.activation)
+
+    def params(self, network: Any) -> dict[str, np.ndarray]:
+        """The filter and the outputs."""
+        return network.arrays()
+
+    def network(self, params: dict[str, Any]) -> ConvNetwork:
+        """The network in canonical form."""
+        return ConvNetwork(**params, activation=self.activation).canonical()
+
+    def judge(self, network: ConvNetwork, loss: float, survey: Survey, rows: Rows | None = None) -> Verdict:
+        """The verdict on one filter at a minimum, from its loss and a test of its residuals over rows."""
+        objective = self.objective(self.sample if rows is None else rows)
+        variance = survey.variance or 2 * self.energy
+        relative = 2 * loss / variance
+        exact = relative <= EXACT
+        test = residual_test(objective, network, self.whitener)
+        error = expected_error(objective, network, test.noise)
+        structure = ""
+        if test.excess > EXCESS:
+            structure = (
+                f"the residuals still depend on the inputs ({test.excess:.0f} standard deviations), as at a spurious "
+                "minimum"
+            )
+        worst = np.inf
+        if exact:
+            worst = worst_row(self, network) if rows is not None else largest_residual(network, survey.X, survey.y)
+        facts = Facts(
+            relative_loss=relative,
+            largest_residual=worst,
+            counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
+            n_parameters=self.unknowns - (self.activation.homogeneity is not None),
+            undetermined="" if np.isfinite(error) else "some directions of the filter or outputs are left open",
+            p_value=np.nan if exact else residual_p_value(survey.X, survey.y, network),
+            structure=structure,
+            noise=f"the noise leaves the weights uncertain by {error:.2g}, relatively",
+        )
+        return judge(facts)
+
+
+@float64
+def recover_filter(problem: Any, start: Start, began: float) -> Recovery:
+    """Finish one filter over all rows by Newton steps with the sample's curvature, measure, and judge."""
+    network, loss, survey, descents = start.network, start.loss, problem.survey, dict(start.descents)
+    assert loss is not None
+    if problem.in_chunks:
+        chart, point = ConvChart.at(problem.objective(), network)
+        few: Any = ConvChart.at(problem.objective(problem.sample), network)[0]
+        run = sample_newton(
+            chart, problem.curvature(few), point, floor=_ROUNDING * problem.energy,
+            progress=problem.progress,
+        )  # fmt: skip
+        network, loss, descents = chart.network(run.params), float(run.value), descents | {"all rows": run}
+    objective = problem.objective()
+    noise = residual_test(objective, network, problem.whitener).noise
+    details = {"noise": noise, "expected_error": expected_error(objective, network, noise)}
+    return Recovery(
+        network=network,
+        verdict=problem.judge(network, loss, survey, problem.rows),
+        loss=loss,
+        relative_loss=2 * loss / (survey.variance or 2 * problem.energy),
+        method=start.method,
+        seconds=time.perf_counter() - began,
+        descents=descents,
+        details=start.details | details,
+    )
+
+
+@float64
+def recover_filters(problem: Any, start: Start, began: float) -> Recovery:
+    """Measure and judge several filters, written as one fully connected network on flat rows."""
+    network, loss, survey = start.network, start.loss, problem.survey
+    assert loss is not None
+    flat = replace(survey, X=survey.X.reshape(len(survey.y), -1))
+    relative = 2 * loss / survey.variance
+    exact = relative <= EXACT
+    facts = Facts(
+        relative_loss=relative,
+        largest_residual=largest_residual(network, flat.X, flat.y) if exact else np.inf,
+        counting_rows=counting_rows(network, flat.X),
+        n_parameters=problem.unknowns - problem.n_hidden * (problem.activation.homogeneity is not None),
+        p_value=np.nan if exact else residual_p_value(flat.X, flat.y, network),
+        structure="that is worse than their mean" if relative > 1 else "",
+        noise=f"its standard deviation is {np.sqrt(2 * loss):.3g}",
+    )
+    seconds = time.perf_counter() - began
+    return Recovery(network, judge(facts), loss, relative, start.method, seconds, None, start.descents, start.details)

@@ -1,0 +1,211 @@
+"""The end that all methods share: refine on the sample, finish over all rows, measure, judge."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from planted.certificates import standard_errors, standard_errors_over
+from planted.methods._problem import Problem, in_memory
+from planted.methods._recovery import Recovery, Start
+from planted.methods._verdict import (
+    EXACT,
+    Facts,
+    counting_rows,
+    judge,
+    largest_residual,
+    open_neurons,
+    residual_p_value,
+)
+from planted.networks import ConvNetwork, Network
+from planted.numerics.precision import float64
+from planted.rows import ChunkedRows
+from planted.solvers import Descent, gauss_newton, lbfgs, least_squares, normal_equations, sample_newton
+
+PARAMETERS_WITH_ERRORS = 1000
+"""Above so many parameters no standard errors are computed."""
+# A relative loss below which descending further moves weights by rounding errors only.
+_ROUNDING = 1e-25
+_ROWS_PER_PARAMETER = 20
+_DENSE_PARAMETERS, _DENSE_PARAMETERS_IN_CHUNKS = 300, 2000
+_POLISH = 25
+# Half the relative loss below which Gauss–Newton steps converge at once, and a decrease an iteration that is too slow.
+_NEAR, _SLOW = 1e-3, 1e-3
+_BLOCK = 65_536
+
+
+@dataclass(frozen=True)
+class Refined:
+    """A network at a minimum of the squared loss, its loss there, and the solvers' runs."""
+
+    network: Network
+    loss: float
+    descents: dict[str, Descent] = field(default_factory=dict)
+
+
+@float64
+def refine(problem: Problem, network: Network, *, steps: int = 1000) -> Refined:
+    """Descend the squared loss over all free parameters from `network`, on the problem's sample.
+
+    L-BFGS on all rows brings the start near, and stops where rounding begins. Levenberg–Marquardt then finishes,
+    first on a subsample of twenty rows a parameter (enough to pin a noise-free network down), then on all rows.
+    Networks with more than 300 parameters are finished by Gauss–Newton steps without a Jacobian, whose cost grows
+    linearly in them, and by L-BFGS again if those do not converge.
+
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(2000, 4, 3, random_state=0)
+    >>> near = Network(data.teacher.weights + 0.05, data.teacher.output)
+    >>> refine(Problem.of(data.X, data.y, 3), near).loss < 1e-20
+    True
+    """
+    survey, progress = problem.survey, problem.progress
+    n = len(survey.y)
+    loss = problem.objective(problem.sample)
+    params: Any = problem.params(network)
+    size = sum(np.size(leaf) for leaf in params.values())
+    runs: dict[str, Descent] = {}
+    dense = size <= _DENSE_PARAMETERS and n >= size
+    square = float(np.average(np.sum(survey.y.reshape(n, -1) ** 2, axis=1), weights=survey.weight))
+    enough = _ROUNDING * square
+    if size > _DENSE_PARAMETERS and n >= size:
+        near = _NEAR * square
+        runs["near"] = lbfgs(loss, params, steps=steps, tolerance=1e-14, target=near, decrease=_SLOW, progress=progress)
+        runs["gauss_newton"] = gauss_newton(loss, runs["near"].params, progress=progress)
+        params = runs["gauss_newton"].params
+    if "gauss_newton" not in runs or runs["gauss_newton"].status != "converged":
+        limit = 300 if dense else steps
+        runs["lbfgs"] = lbfgs(loss, params, steps=limit, tolerance=1e-14, target=enough, progress=progress)
+        params = runs["lbfgs"].params
+    if dense and runs["lbfgs"].value > enough:
+        few = _ROWS_PER_PARAMETER * size
+        if n > 2 * few:
+            part = replace(
+                survey,
+                X=survey.X[:few],
+                y=survey.y[:few],
+                weight=None if survey.weight is None else survey.weight[:few],
+            )
+            subsample = problem.objective(in_memory(part))
+            runs["subsample"] = least_squares(subsample, params, steps=_POLISH, progress=progress)
+            if loss.value(runs["subsample"].params) < runs["lbfgs"].value:
+                params = runs["subsample"].params
+        runs["least_squares"] = least_squares(loss, params, steps=_POLISH, progress=progress)
+        params = runs["least_squares"].params
+    return Refined(problem.network(params), float(loss.value(params)), runs)
+
+
+def refined(problem: Problem, start: Start) -> Start:
+    """A start whose network is at a minimum on the sample."""
+    if start.loss is not None:
+        return start
+    done = refine(problem, start.network)
+    return replace(start, network=done.network, loss=done.loss, descents=start.descents | done.descents)
+
+
+def explained(problem: Problem, start: Start) -> bool:
+    """Whether a refined start explains the sample to rounding."""
+    return start.loss is not None and 2 * start.loss <= EXACT * problem.survey.variance
+
+
+@float64
+def finish(problem: Problem, start: Start) -> Refined:
+    """Descend over all rows from a network that is at the sample's minimum; nothing is left where they are the sample.
+
+    Newton steps with the sample's curvature cost one pass each; above 2,000 parameters L-BFGS takes over.
+    """
+    start = refined(problem, start)
+    assert start.loss is not None
+    if not problem.in_chunks:
+        return Refined(start.network, start.loss, start.descents)
+    loss, few = problem.objective(), problem.objective(problem.sample)
+    params = problem.params(start.network)
+    enough = _ROUNDING * problem.energy
+    if sum(np.size(leaf) for leaf in params.values()) > _DENSE_PARAMETERS_IN_CHUNKS:
+        run = lbfgs(loss, params, steps=1000, tolerance=1e-12, target=enough, progress=problem.progress)
+    else:
+        run = sample_newton(loss, problem.curvature(few), params, floor=enough, progress=problem.progress)
+    return Refined(problem.network(run.params), float(run.value), start.descents | {"all rows": run})
+
+
+@float64
+def recover(problem: Problem, start: Start, began: float) -> Recovery:
+    """Finish a start, measure what the verdict follows from, and judge: the common end of every dense method.
+
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(500, 3, 2, random_state=0)
+    >>> recover(Problem.of(data.X, data.y, 2), Start(data.teacher, "squared"), time.perf_counter()).status
+    'recovered'
+    """
+    done = finish(problem, start)
+    network, survey = done.network, problem.survey
+    relative = 2 * done.loss / survey.variance
+    uncertainty, undetermined, needed = _uncertainty(problem, network)
+    exact = relative <= EXACT
+    facts = Facts(
+        relative_loss=relative,
+        largest_residual=worst_row(problem, network) if exact else np.inf,
+        counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
+        n_parameters=needed,
+        undetermined=undetermined,
+        p_value=np.nan if exact else residual_p_value(survey.X, survey.y, network, intercept=problem.free.intercept),
+        structure="that is worse than their mean" if relative > 1 else "",
+        noise=f"its standard deviation is {np.sqrt(2 * done.loss):.3g}",
+        remark=start.remark,
+        agreeing_runs=start.details.get("agreeing_runs"),
+    )
+    details = start.details | ({"rows": survey.n_rows, "sample": len(survey.y)} if problem.in_chunks else {})
+    return Recovery(
+        network=network,
+        verdict=judge(facts),
+        loss=done.loss,
+        relative_loss=relative,
+        method=start.method,
+        seconds=time.perf_counter() - began,
+        uncertainty=uncertainty,
+        descents=done.descents,
+        details=details,
+    )
+
+
+def worst_row(problem: Problem, network: Any) -> float:
+    """The largest residual of a row over all rows, relative to the terms that add up to it."""
+    rows, survey = problem.rows, problem.survey
+    if isinstance(rows, ChunkedRows):
+        return max(rows.engine.each(rows.chunks, _worst_in_chunk, network))
+    parts = [slice(start, start + _BLOCK) for start in range(0, len(survey.y), _BLOCK)]
+    return max(largest_residual(network, survey.X[part], survey.y[part]) for part in parts)
+
+
+def _worst_in_chunk(arrays: Any, start: int, network: Any) -> float:
+    x, y, _ = arrays
+    if isinstance(network, ConvNetwork):
+        x = x.reshape(len(y), network.n_patches, network.patch_size)
+    return largest_residual(network, np.asarray(x, np.float64), np.asarray(y, np.float64))
+
+
+def _uncertainty(problem: Problem, network: Network) -> tuple[Any, str, int]:
+    """Standard errors where there are few enough parameters, what the rows leave open, and how much they determine."""
+    k, act, survey = network.n_hidden, network.activation, problem.survey
+    params = problem.params(network)
+    size = sum(np.size(leaf) for leaf in params.values())
+    symmetric = k if act.homogeneity is not None else 0
+    if act.homogeneity == 2 and act.parity == "even":
+        # W and QW with QᵀDQ = D have the same matrix WᵀDW.
+        width = min(k, problem.n_features + problem.free.bias)
+        symmetric += width * (width - 1) // 2 + (k - width) * (problem.n_features + problem.free.bias)
+    needed = size - symmetric
+    if size > PARAMETERS_WITH_ERRORS:
+        return None, open_neurons(network, survey.X), needed
+    gram = np.asarray(normal_equations(problem.objective(), params)[0])
+    unit = 1 / np.sqrt(np.maximum(np.diagonal(gram), 1e-300))
+    values = np.linalg.eigvalsh(gram * np.outer(unit, unit))
+    rank = int(np.sum(values > 1e-10 * values[-1]))
+    words = "" if rank >= needed else f"they leave {needed - rank} of {needed} directions of the parameters open"
+    intercept = problem.free.intercept
+    if problem.in_chunks:
+        return standard_errors_over(problem.rows, network, fit_intercept=intercept), words, needed
+    errors = standard_errors(survey.X, survey.y, network, fit_intercept=intercept, sample_weight=survey.weight)
+    return errors, words, needed

@@ -1,0 +1,139 @@
+"""A method: its recipe, and what is known of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from planted.methods._finish import recover, refined
+from planted.methods._problem import Problem
+from planted.methods._recovery import Recovery, Start
+from planted.networks import ConvNetwork, Network
+from planted.numerics.precision import float64
+
+
+def _never(problem: Problem) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Method:
+    """A recipe with its record. It is called on a :class:`Problem` and returns a :class:`Recovery`.
+
+    Attributes
+    ----------
+    name : str
+    start : callable
+        From a problem to a :class:`Start`: what is particular to this method.
+    summary : str
+        What it does, in a few words.
+    suits : str
+        The data it is for, in a few words.
+    obstacle : callable
+        From a problem to the reason why the method does not apply to it, or None.
+    inputs : "any", "gaussian" or "density"
+        What it assumes of the inputs: nothing, that they are Gaussian, or that their density is known or estimated.
+    scales : bool
+        Whether it needs no more than a sample in memory and sums over rows, so that rows may be anywhere.
+    weighted, several_outputs : bool
+        Whether it takes row weights, and several outputs.
+    rank : int or None
+        Its place in the race of "auto"; None if it does not take part.
+    affordable : callable
+        Like `obstacle`, for the race alone: why trying it is not worth its cost.
+    finish : callable
+        From a problem, its start and the time it began to the :class:`Recovery`.
+    """
+
+    name: str
+    start: Callable[[Problem], Start]
+    summary: str
+    suits: str
+    obstacle: Callable[[Problem], str | None] = _never
+    inputs: str = "any"
+    scales: bool = False
+    weighted: bool = True
+    several_outputs: bool = False
+    rank: int | None = None
+    affordable: Callable[[Problem], str | None] = _never
+    finish: Callable[[Any, Start, float], Recovery] = recover
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Why the method cannot be called on a problem, from its record, or None."""
+        if problem.in_chunks and not self.scales:
+            return f"method={self.name!r} needs all rows in memory at once; for files and clusters use one that scales"
+        if problem.survey.weight is not None and not self.weighted:
+            return f"method={self.name!r} takes no row weights; use method='auto'"
+        if problem.n_outputs > 1 and not self.several_outputs:
+            return f"method={self.name!r} takes one output, not {problem.n_outputs}; use method='auto'"
+        reason = self.obstacle(problem)
+        return None if reason is None else f"method={self.name!r} {reason}"
+
+    def check(self, problem: Problem) -> None:
+        """Raise a ValueError that says why if the method cannot be called on a problem."""
+        reason = self.refusal(problem)
+        if reason is not None:
+            raise ValueError(reason)
+
+    @float64
+    def begin(self, problem: Problem) -> Start:
+        """The start, refined on the sample; from the problem's memory where rows are read piece by piece."""
+        self.check(problem)
+        if not problem.in_chunks:
+            return refined(problem, self.start(problem))
+
+        def compute() -> dict[str, np.ndarray]:
+            start = refined(problem, self.start(problem))
+            words = {"method": start.method, "remark": start.remark}
+            numbers = {name: value for name, value in start.details.items() if _numeric(value)}
+            return (
+                {f"network {name}": value for name, value in start.network.arrays().items()}
+                | {f"detail {name}": np.asarray(value) for name, value in numbers.items()}
+                | {f"word {name}": np.frombuffer(value.encode(), np.uint8) for name, value in words.items()}
+                | {"loss": np.asarray(start.loss)}
+            )
+
+        stored = problem.once("start", compute)
+        parts = {kind: _named(stored, kind) for kind in ("network", "detail", "word")}
+        words = {name: value.tobytes().decode() for name, value in parts["word"].items()}
+        kind = ConvNetwork if "filter" in parts["network"] else Network
+        return Start(
+            kind(**parts["network"], activation=problem.activation),
+            words["method"],
+            float(stored["loss"]),
+            details={name: value.item() if value.ndim == 0 else value for name, value in parts["detail"].items()},
+            remark=words["remark"],
+        )
+
+    def __call__(self, problem: Problem) -> Recovery:
+        """Recover the network behind a problem."""
+        began = time.perf_counter()
+        return self.finish(problem, self.begin(problem), began)
+
+
+@lru_cache
+def records(task: str) -> dict[str, Method]:
+    """The methods of a task by name: one module of `planted.methods.<task>` each, with its record in `METHOD`.
+
+    >>> "expand" in records("regression")
+    True
+    """
+    folder = Path(__file__).parent / task
+    names = sorted(path.stem for path in folder.glob("[a-z]*.py"))
+    return {name: import_module(f"planted.methods.{task}.{name}").METHOD for name in names}
+
+
+def _numeric(value: Any) -> bool:
+    return not isinstance(value, dict) and np.asarray(value).dtype.kind in "fiub"
+
+
+def _named(arrays: dict[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:
+    head = f"{kind} "
+    return {name.removeprefix(head): value for name, value in arrays.items() if name.startswith(head)}

@@ -1,0 +1,209 @@
+"""What is asked of a method: the rows, the kind of network, and what is free in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import ArrayLike
+
+from planted import activations
+from planted.activations import Activation
+from planted.inputs import Gaussian, InputLaw
+from planted.networks import Network
+from planted.numerics.precision import float64, to_jax
+from planted.numerics.progress import Progress, silent
+from planted.numerics.seeding import key_from
+from planted.numerics.validation import as_matrix, count
+from planted.objectives import Squared
+from planted.rows import ArrayRows, Block, ChunkedRows, Rows, Survey
+from planted.solvers import normal_equations
+
+Once = Callable[[str, Callable[[], dict[str, np.ndarray]]], dict[str, np.ndarray]]
+"""`once(name, compute)` gives the arrays that `compute` returned when it was first called."""
+
+
+def _directly(name: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    return compute()
+
+
+@dataclass(frozen=True)
+class Free:
+    """Which parameters are free besides the weights and the outputs: biases, an intercept, a linear part."""
+
+    bias: bool = False
+    intercept: bool = False
+    skip: bool = False
+
+    def unknowns(self, n_features: int, n_hidden: int, n_outputs: int = 1) -> int:
+        """How many numbers a network with these parts has.
+
+        >>> Free(bias=True).unknowns(5, 2)
+        14
+        """
+        layers = n_hidden * (n_features + n_outputs + self.bias)
+        return layers + n_outputs * (self.intercept + n_features * self.skip)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A recovery problem: which network with these free parts produced these rows?
+
+    Attributes
+    ----------
+    rows : Rows
+        All rows, wherever they are.
+    survey : Survey
+        Of the same rows. Searches run on its sample, which is complete for rows in memory.
+    n_hidden : int
+        Number of neurons k.
+    activation : Activation
+        φ.
+    free : Free
+    inputs : InputLaw
+        What is known of the law of the inputs.
+    key : jax key
+        Source of all randomness.
+    progress : callable
+    once : callable
+        Remembers what was computed under a name; see :meth:`planted.rows.Journal.once`.
+
+    Examples
+    --------
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(500, 3, 2, random_state=0)
+    >>> problem = Problem.of(data.X, data.y, 2)
+    >>> problem.n_features, problem.n_outputs, problem.unknowns
+    (3, 1, 8)
+    """
+
+    rows: Rows
+    survey: Survey
+    n_hidden: int
+    activation: Activation
+    free: Free = field(default_factory=Free)
+    inputs: InputLaw = field(default_factory=lambda: InputLaw(None, None, "nothing was asked of the inputs"))
+    key: Any = None
+    progress: Progress = silent
+    once: Once = _directly
+
+    @classmethod
+    @float64
+    def of(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        n_hidden: int,
+        activation: Any = "relu",
+        *,
+        free: Free | None = None,
+        sample_weight: ArrayLike | None = None,
+        random_state: Any = 0,
+    ) -> Problem:
+        """The problem for arrays X (n, …), y (n,) or (n, m) and row weights (n,)."""
+        inputs = as_matrix("X", X, np.ndim(X))
+        targets = as_matrix("y", y, 1 if np.ndim(y) < 2 else 2)
+        if len(inputs) != len(targets):
+            raise ValueError(f"X has {len(inputs)} rows but y has {len(targets)} entries")
+        weight = None if sample_weight is None else as_matrix("sample_weight", sample_weight, 1)
+        key = random_state if isinstance(random_state, jax.Array) else key_from(random_state)
+        survey = Survey.of(inputs, targets, weight)
+        k, act = count("n_hidden", n_hidden), activations.get(activation)
+        return cls(in_memory(survey), survey, k, act, free or Free(), key=key)
+
+    @property
+    def n_features(self) -> int:
+        """Number of inputs d."""
+        return int(self.survey.first.size)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs m."""
+        return 1 if self.survey.y.ndim == 1 else self.survey.y.shape[1]
+
+    @property
+    def unknowns(self) -> int:
+        """Numbers in the network asked for."""
+        return self.free.unknowns(self.n_features, self.n_hidden, self.n_outputs)
+
+    @property
+    def energy(self) -> float:
+        """½ mean ‖y‖² over all rows."""
+        return 0.5 * (self.survey.variance + float(np.sum(np.square(self.survey.mean))))
+
+    @property
+    def in_chunks(self) -> bool:
+        """Whether rows are read piece by piece."""
+        return isinstance(self.rows, ChunkedRows)
+
+    @cached_property
+    def sample(self) -> ArrayRows:
+        """The rows of the survey's sample as JAX arrays."""
+        whole = isinstance(self.rows, ArrayRows) and self.survey.complete
+        return self.rows if whole else in_memory(self.survey)  # type: ignore[return-value]
+
+    @cached_property
+    def gaussian(self) -> Gaussian:
+        """The Gaussian with the mean and covariance of all rows."""
+        mean = self.survey.first
+        return Gaussian(mean, self.survey.second - np.outer(mean, mean))
+
+    def whitened(self, rows: Rows) -> Rows:
+        """Rows whose inputs are (x − mean)·whitener, white by the mean and covariance of all rows."""
+        law = self.gaussian
+        whitener = law.whiten(np.eye(self.n_features) + law.mean)
+        return rows.map(block_whitened, to_jax(np.asarray(law.mean)), to_jax(whitener))
+
+    def on_sample(self) -> Problem:
+        """The same problem for the survey's sample alone."""
+        if self.survey.complete and not self.in_chunks:
+            return self
+        survey = Survey.of(self.survey.X, self.survey.y, self.survey.weight)
+        return replace(self, rows=self.sample, survey=survey, once=_directly)
+
+    def with_inputs(self, X: np.ndarray) -> Problem:
+        """The problem on the sample with other inputs (n, d) in place of its own."""
+        survey = replace(self.survey, X=X)
+        return replace(self, rows=in_memory(survey), survey=survey)
+
+    def objective(self, rows: Rows | None = None) -> Any:
+        """The squared loss over all rows, or over those given."""
+        free = self.free
+        rows = self.rows if rows is None else rows
+        return Squared.on(rows, self.activation, bias=free.bias, intercept=free.intercept)
+
+    def params(self, network: Any) -> dict[str, np.ndarray]:
+        """The free parameters of a network; parts that it lacks are zero."""
+        arrays, k = network.arrays(), network.n_hidden
+        lead = () if self.survey.y.ndim == 1 else (self.n_outputs,)
+        zeros = {"bias": (k,), "intercept": lead, "skip": (*lead, self.n_features)}
+        wanted = [name for name in zeros if getattr(self.free, name)]
+        return {name: arrays.get(name, np.zeros(zeros.get(name, ()))) for name in ("weights", "output", *wanted)}
+
+    def network(self, params: dict[str, Any]) -> Any:
+        """The network with the given free parameters."""
+        return Network(**params, activation=self.activation)
+
+    def curvature(self, objective: Any) -> Callable[[Any], Any]:
+        """The Gauss–Newton or Fisher matrix (p, p) of an objective of this problem, as a function of the parameters."""
+        return lambda point: normal_equations(objective, point)[0]
+
+
+@float64
+def in_memory(survey: Survey) -> ArrayRows:
+    """The rows of a survey's sample.
+
+    >>> in_memory(Survey.of(np.ones((3, 2)), np.ones(3))).shape
+    (2,)
+    """
+    weight = None if survey.weight is None else to_jax(survey.weight)
+    return ArrayRows(to_jax(survey.X), to_jax(survey.y), weight)
+
+
+def block_whitened(block: Block, mean: jax.Array, whitener: jax.Array) -> Block:
+    """The block with inputs (x − mean)·whitener."""
+    return block | {"x": (block["x"] - mean) @ whitener}

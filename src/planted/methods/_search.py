@@ -1,0 +1,260 @@
+r"""The search for a network of given width: descend with too many neurons, merge them, descend again.
+
+Splitting off the linear part (see :class:`planted.objectives.SymmetricPart`) takes the sign of each neuron out of the
+search. Signs come back at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from planted.activations import Activation
+from planted.methods._merge import merge
+from planted.methods._orient import orientation
+from planted.methods._problem import Free, Problem
+from planted.networks import Network
+from planted.numerics.precision import float64
+from planted.numerics.progress import Progress
+from planted.objectives import SymmetricPart
+from planted.rows import ArrayRows
+from planted.solvers import Descent, lbfgs
+from planted.starts import expanded_start
+
+_ROWS_PER_WEIGHT = 10
+_SMALL = 300_000
+# Two runs are in the same minimum if their losses differ by less than this fraction and rows have such cosines.
+_AGREE, _PARALLEL = 1e-3, 0.98
+WORTHY = 3e-5
+"""Half the relative loss below which a run is worth refining."""
+# The same below which it is time to merge, and below which float64 should take over.
+_PROMISING, _NEAR = 1e-6, 1e-10
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Widths relative to the wanted one; the longest descent at the first, at those between and at the last one.
+
+    `positive` is the fraction of neurons that start with a positive output.
+    """
+
+    ratio: float
+    shrink: float
+    steps: tuple[int, int, int]
+    positive: float = 0.5
+
+    def widths(self, k: int) -> list[int]:
+        """Decreasing widths, the last one k.
+
+        >>> Schedule(2.0, 0.7, (1, 1, 1)).widths(10)
+        [20, 14, 10]
+        """
+        widths = [math.ceil(self.ratio * k)]
+        while widths[-1] > k:
+            widths.append(max(k, min(widths[-1] - 1, round(self.shrink * widths[-1]))))
+        return widths
+
+
+# Half of the neurons carry each sign unless the teacher's outputs turn out to be nearly all of one.
+PLENTY = (
+    Schedule(1.5, 0.8, (300, 150, 400)),
+    Schedule(2.0, 0.75, (500, 200, 400)),
+    Schedule(2.0, 0.75, (500, 200, 400), positive=0.8),
+    Schedule(2.0, 0.75, (500, 200, 400), positive=0.2),
+)
+SCARCE = (
+    Schedule(2.0, 0.85, (1500, 500, 600)),
+    Schedule(2.0, 0.85, (1500, 500, 600)),
+    Schedule(2.0, 0.85, (1500, 500, 600), positive=0.7),
+    Schedule(2.0, 0.85, (1500, 500, 600), positive=0.3),
+)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One run's parameters at the wanted width, its loss on the search's rows, and its descents."""
+
+    params: dict[str, Any]
+    loss: float
+    descents: dict[str, Descent]
+
+
+def same_minimum(one: Attempt, other: Attempt) -> bool:
+    """Whether two runs ended in the same minimum: equal losses, and rows that pair up with equal directions."""
+    if abs(one.loss - other.loss) > _AGREE * max(one.loss, other.loss):
+        return False
+    units = [
+        run.params["weights"] / np.maximum(np.linalg.norm(run.params["weights"], axis=1, keepdims=True), 1e-300)
+        for run in (one, other)
+    ]
+    cosines = np.abs(units[0] @ units[1].T)
+    return bool(cosines[linear_sum_assignment(-cosines)].min() > _PARALLEL)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Rows with unit second moments and targets of unit variance, and the fit of a linear function to them.
+
+    Attributes
+    ----------
+    Z : array (n, d)
+        The whitened inputs, Z = X·whitener.
+    rows : ArrayRows
+        Those that are searched on, with scaled targets.
+    linear : array (d + 1,) or (d + 1, m)
+        Least-squares coefficients of the inputs and the constant.
+    spread : float
+        Root mean square of what that fit leaves.
+    scale : float or array (m,)
+        Standard deviation of the targets.
+    width : int
+        The wanted number of neurons.
+
+    Examples
+    --------
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(300, 3, 2, random_state=0)
+    >>> search = Search.of(Problem.of(data.X, data.y, 2))
+    >>> np.allclose(search.Z.T @ search.Z / 300, np.eye(3))
+    True
+    """
+
+    Z: np.ndarray
+    rows: ArrayRows
+    some: np.ndarray
+    whitener: np.ndarray
+    linear: np.ndarray
+    spread: float
+    scale: Any
+    width: int
+    activation: Activation
+    free: Free
+    dtype: Any
+    progress: Progress
+    agree: float = _AGREE
+
+    @classmethod
+    @float64
+    def of(cls, problem: Problem) -> Search:
+        """The search on a problem's sample."""
+        X, y, weight = problem.survey.X, problem.survey.y, problem.survey.weight
+        (n, d), width, activation = X.shape, problem.n_hidden, problem.activation
+        share = np.ones(n) if weight is None else weight / np.mean(weight)
+        spectrum, axes = np.linalg.eigh((X if weight is None else X * share[:, None]).T @ X / n)
+        spectrum = np.maximum(spectrum, 1e-12 * spectrum[-1])
+        whitener = (axes / np.sqrt(spectrum)) @ axes.T
+        Z = X @ whitener
+        few = min(n, max(_ROWS_PER_WEIGHT * width * d, 1000))
+        scale = np.sqrt(np.average((y - np.average(y, axis=0, weights=weight)) ** 2, axis=0, weights=weight))
+        scale = np.where(scale > 0, scale, 1.0)
+        targets, share = y[:few] / scale, share[:few]
+        design = np.column_stack([Z[:few], np.ones(few)])
+        if not activation.tilt:
+            design = design[:, -1:]
+        # Columns are white, so the normal equations lose nothing and take one pass over the rows.
+        weighted = design * share[:, None]
+        fit = np.linalg.lstsq(weighted.T @ design, weighted.T @ targets, rcond=1e-12)[0]
+        residual = (targets - design @ fit).reshape(few, -1)
+        left = float(np.sqrt(np.mean(share[:, None] * residual**2)))
+        linear = fit if activation.tilt else np.concatenate([np.zeros((d, *fit.shape[1:])), fit])
+        dtype = np.float32 if few * width * d > _SMALL else np.float64
+        rows = ArrayRows(jnp.asarray(Z[:few], dtype), jnp.asarray(targets, dtype), jnp.asarray(share, dtype))
+        return cls(
+            Z=Z,
+            rows=rows,
+            some=Z[:few],
+            whitener=whitener,
+            linear=linear,
+            spread=left,
+            scale=scale,
+            width=width,
+            activation=activation,
+            free=problem.free,
+            dtype=dtype,
+            progress=problem.progress,
+        )
+
+    def at(self, width: int) -> Search:
+        """The same search for another width."""
+        return replace(self, width=width)
+
+    def start(self, key: jax.Array, width: int, positive: float = 0.5) -> tuple[dict[str, Any], np.ndarray | None]:
+        """A random start of this width: parameters, and the fixed outputs where φ is homogeneous."""
+        return expanded_start(
+            key, width, self.activation, self.linear, self.spread, bias=self.free.bias, positive=positive
+        )
+
+    @float64
+    def descend(self, params: dict[str, Any], signs: np.ndarray | None, steps: int, *, final: bool) -> Descent:
+        """L-BFGS from given parameters; a final descent goes on to where float64 should take over."""
+        output = None if signs is None else jnp.asarray(signs, self.dtype)
+        return lbfgs(
+            SymmetricPart.on(self.rows, self.activation, output, self.free.bias),
+            params,
+            steps=steps,
+            tolerance=0.0,
+            target=_NEAR if final else _PROMISING,
+            decrease=0.1 * _NEAR if final else 0.01 * _PROMISING,
+            dtype=self.dtype,
+            progress=self.progress,
+        )
+
+    @float64
+    def run(self, schedule: Schedule, key: jax.Array) -> Attempt:
+        """Expand from one random start and merge down to the wanted width."""
+        widths = schedule.widths(self.width)
+        params, signs = self.start(key, widths[0], schedule.positive)
+        descents: dict[str, Descent] = {}
+        for stage, width in enumerate(widths):
+            if stage:
+                params, signs = self.shrink(params, signs, width)
+            last = width == self.width
+            steps = schedule.steps[2 if last else min(stage, 1)]
+            descent = self.descend(params, signs, steps, final=last)
+            params = descent.params
+            descents[f"width {width}"] = descent
+        return Attempt(params if signs is None else params | {"output": signs}, float(descent.value), descents)
+
+    def shrink(
+        self, params: dict[str, Any], signs: np.ndarray | None, width: int
+    ) -> tuple[dict[str, Any], np.ndarray | None]:
+        """Merge neurons until `width` are left."""
+        output = params["output"] if signs is None else signs
+        weights, output, bias = merge(params["weights"], output, params.get("bias"), width, self.some, self.activation)
+        if signs is not None:
+            length = np.abs(output) ** (1 / float(self.activation.homogeneity or 1.0))
+            weights, output, signs = weights * length[:, None], np.sign(output), np.where(output < 0, -1.0, 1.0)
+            bias = None if bias is None else bias * length
+        shrunk = {**params, "weights": weights}
+        if signs is None:
+            shrunk["output"] = output
+        if bias is not None:
+            shrunk["bias"] = bias
+        return shrunk, signs
+
+    def network(self, params: dict[str, Any]) -> Network:
+        """The oriented network, on whitened rows and the caller's targets."""
+        act, free = self.activation, self.free
+        weights, output, bias = params["weights"], params["output"], params.get("bias")
+        constant, linear = np.asarray(params["intercept"]), params.get("linear", self.linear[:-1].T)
+        sign = np.ones(len(weights))
+        if not (free.skip and act.centred_parity == "even"):
+            sign = orientation(weights, output, bias, linear, constant, act, fit_intercept=free.intercept)
+        if act.centred_parity == "odd":
+            output = output * sign
+        bias = None if bias is None else bias * sign
+        weights = weights * sign[:, None]
+        scale = self.scale[..., None]
+        parts: dict[str, Any] = {}
+        if free.intercept:
+            tilted = 0.0 if bias is None else act.tilt * (output @ bias)
+            parts["intercept"] = self.scale * (constant - tilted - act.offset * output.sum(axis=-1))
+        if free.skip:
+            parts["skip"] = scale * (linear - act.tilt * (output @ weights))
+        return Network(weights, scale * output, act, bias, **parts)

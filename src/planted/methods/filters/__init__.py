@@ -1,0 +1,1 @@
+"""Recipes for patches that share filters, one a module."""

@@ -1,0 +1,1 @@
+"""Recipes for real targets, one a module."""

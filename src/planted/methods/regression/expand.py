@@ -1,0 +1,101 @@
+"""Expand and merge: fit too many neurons with the linear part split off, join them down to the wanted number.
+
+A network of the right size seldom descends to the teacher from a random start. With half as many neurons again or
+more it reaches the data almost always; its superfluous neurons are then copies or idle, and joining them, a few at
+a time with a short descent after each, leaves the teacher (:class:`planted.methods.Search`). It begins from up to
+twelve independent starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+
+from planted.methods._finish import explained, refine
+from planted.methods._method import Method
+from planted.methods._orient import orientation
+from planted.methods._problem import Problem
+from planted.methods._recovery import Start
+from planted.methods._search import PLENTY, SCARCE, WORTHY, Attempt, Search, same_minimum
+from planted.networks import Network
+
+_RUNS = 12
+_ROWS_PER_WEIGHT = 6
+
+
+def start(problem: Problem) -> Start:
+    """Expand and merge from independent starts until one verifies itself.
+
+    The search runs on at most ten rows a weight, in float32 where that is worth a compilation; it ends as soon as
+    a run explains its rows to rounding, or two runs agree on the loss that is left (noise). The best run is
+    refined in float64 on the whole sample.
+
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(600, 6, 4, weights="gaussian", output="mixed", random_state=0)
+    >>> METHOD(Problem.of(data.X, data.y, 4)).status
+    'recovered'
+    """
+    search = Search.of(problem)
+    white = problem.with_inputs(search.Z)
+    plenty = len(problem.survey.y) >= _ROWS_PER_WEIGHT * problem.n_hidden * problem.n_features
+    schedules = PLENTY if plenty else SCARCE
+    attempts: list[Attempt] = []
+
+    def conclude(attempt: Attempt) -> Start:
+        free = problem.free
+        network = search.network(attempt.params)
+        if problem.activation.offset and not free.intercept:
+            # Signs follow from a sum of signed outputs: with many neurons only precise outputs tell patterns apart.
+            wider = replace(white, free=replace(free, intercept=True))
+            near = replace(search, free=wider.free).network(attempt.params)
+            network = _reoriented(refine(wider, near).network)
+        done = refine(white, network)
+        agreeing = sum(same_minimum(attempt, other) for other in attempts)
+        return Start(
+            done.network.replace(weights=done.network.weights @ search.whitener, **_on_inputs(done.network, search)),
+            "expand",
+            done.loss,
+            attempt.descents | done.descents,
+            {"run_losses": np.array([other.loss for other in attempts]), "agreeing_runs": agreeing},
+        )
+
+    for run in range(_RUNS):
+        schedule = schedules[run % len(schedules)]
+        attempt = search.run(schedule, jax.random.fold_in(problem.key, run))
+        lowest = all(attempt.loss <= (1 + search.agree) * other.loss for other in attempts)
+        agreed = lowest and any(same_minimum(attempt, other) for other in attempts)
+        attempts.append(attempt)
+        if agreed or (lowest and attempt.loss <= WORTHY):
+            result = conclude(attempt)
+            if agreed or explained(problem, result):
+                return result
+    return conclude(min(attempts, key=lambda attempt: attempt.loss))
+
+
+def _on_inputs(network: Network, search: Search) -> dict[str, np.ndarray]:
+    """The linear part on the caller's own inputs, where there is one."""
+    return {} if network.skip is None else {"skip": network.skip @ search.whitener}
+
+
+def _reoriented(network: Network) -> Network:
+    """A network that is odd about a constant, turned so that its intercept becomes part of the neurons."""
+    act, output, bias = network.activation, network.output, network.bias
+    constant = network.intercept + act.offset * output.sum(axis=-1)
+    sign = orientation(network.weights, output, bias, np.zeros(network.n_features), constant, act)
+    bias = None if bias is None else bias * sign
+    return network.replace(
+        weights=network.weights * sign[:, None], output=output * sign, bias=bias, intercept=0.0 * constant
+    )
+
+
+METHOD = Method(
+    name="expand",
+    start=start,
+    summary="starts too wide, merges neurons in stages; needs no Gaussian inputs",
+    suits="outputs of both signs, biases, several outputs, more neurons than inputs",
+    scales=True,
+    several_outputs=True,
+    rank=0,
+)

@@ -1,0 +1,79 @@
+"""The usual way: squared loss from several random starts, the best one refined."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from planted.methods._method import Method
+from planted.methods._problem import Problem, in_memory
+from planted.methods._recovery import Start
+from planted.numerics.precision import to_jax
+from planted.solvers import FirstOrder, descend
+from planted.starts import random_rows
+
+_ROWS = 8192
+_RESTARTS = 8
+_STEPS = 1000
+_SOLVER = FirstOrder(optax.adam(optax.cosine_decay_schedule(0.03, _STEPS)))
+
+
+def start(problem: Problem) -> Start:
+    """Fit both layers by Adam from eight random starts side by side; the best one.
+
+    Works for any activation and any inputs, but often ends in a spurious minimum: it is the baseline that the
+    other methods are measured against.
+
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(500, 3, 2, activation="tanh", output="mixed", random_state=0)
+    >>> METHOD(Problem.of(data.X, data.y, 2, "tanh")).status
+    'recovered'
+    """
+    survey, k = problem.survey, problem.n_hidden
+    few = slice(0, _ROWS)
+    weight = None if survey.weight is None else survey.weight[few]
+    part = replace(survey, X=survey.X[few], y=survey.y[few], weight=weight)
+    weight_key, sign_key, run_key = jax.random.split(problem.key, 3)
+    # Rows of unit response: whatever the inputs' scale, a neuron starts with pre-activations of order one.
+    spread = np.sqrt(np.mean(survey.X[few] ** 2, axis=0))
+    rows = random_rows(weight_key, k, problem.n_features, _RESTARTS) / to_jax(np.where(spread > 0, spread, 1.0))
+    scale = np.std(survey.y, axis=0)[..., None] / k**0.5
+    signs = jax.random.rademacher(sign_key, (_RESTARTS, *survey.y.shape[1:], k), jnp.float64)
+    begin = {
+        name: jnp.zeros((_RESTARTS, *np.shape(value)))
+        for name, value in problem.params(problem.network(_layers(problem))).items()
+    }
+    run = descend(
+        problem.objective(in_memory(part)),
+        begin | {"weights": rows, "output": signs * to_jax(scale)},
+        _SOLVER,
+        steps=_STEPS,
+        key=run_key,
+        side_by_side=True,
+        record_every=100,
+        progress=problem.progress,
+    )
+    best = int(np.nanargmin(np.where(np.isfinite(run.value), run.value, np.inf)))
+    network = problem.network({name: value[best] for name, value in run.params.items()})
+    return Start(network, "squared", None, {"squared": run}, {"restart_losses": np.sort(run.value)})
+
+
+def _layers(problem: Problem) -> dict[str, np.ndarray]:
+    """Layers of the right shapes, all zero."""
+    lead, k = problem.survey.y.shape[1:], problem.n_hidden
+    return {"weights": np.zeros((k, problem.n_features)), "output": np.zeros((*lead, k))}
+
+
+METHOD = Method(
+    name="squared",
+    start=start,
+    summary="Adam on the squared loss from eight starts: the baseline",
+    suits="any data; a baseline to compare with",
+    scales=True,
+    several_outputs=True,
+    rank=1,
+)
