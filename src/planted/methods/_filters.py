@@ -17,7 +17,7 @@ from planted.methods._recovery import Recovery, Start
 from planted.methods._verdict import EXACT, Facts, Verdict, counting_rows, judge, largest_residual, residual_p_value
 from planted.networks import ConvNetwork
 from planted.numerics.precision import float64
-from planted.objectives import ConvSquared
+from planted.objectives import ConvFilters, ConvSquared
 from planted.rows import Rows, Survey
 from planted.solvers import sample_newton
 
@@ -75,12 +75,16 @@ class FilterProblem(Problem):
         return Gaussian(np.zeros(p), np.atleast_2d(law.cov)).whiten(np.eye(p))
 
     def objective(self, rows: Rows | None = None) -> Any:
-        """The squared loss of a shared filter over all rows, or over those given."""
-        return ConvSquared.on(self.rows if rows is None else rows, self.activation)
+        """The squared loss of the shared filters over all rows, or over those given."""
+        loss = ConvSquared if self.n_hidden == 1 else ConvFilters
+        return loss.on(self.rows if rows is None else rows, self.activation)
 
     def params(self, network: Any) -> dict[str, np.ndarray]:
-        """The filter and the outputs."""
-        return network.arrays()
+        """The filter and the outputs; those of several filters from the dense network that they make."""
+        if isinstance(network, ConvNetwork):
+            return network.arrays()
+        k, p = self.patches
+        return {"filters": network.weights[::k, :p], "output": network.output.reshape(-1, k)}
 
     def network(self, params: dict[str, Any]) -> ConvNetwork:
         """The network in canonical form."""

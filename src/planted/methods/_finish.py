@@ -143,6 +143,9 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     network, survey = done.network, problem.survey
     relative = 2 * done.loss / survey.variance
     uncertainty, undetermined, needed = _uncertainty(problem, network)
+    if start.details.get("unique"):
+        # The rows determine the matrix of a quadratic network whatever its rank, and it the network up to symmetry.
+        undetermined = ""
     exact = relative <= EXACT
     facts = Facts(
         relative_loss=relative,

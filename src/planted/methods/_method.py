@@ -68,7 +68,8 @@ class Method:
     def refusal(self, problem: Problem) -> str | None:
         """Why the method cannot be called on a problem, from its record, or None."""
         if problem.in_chunks and not self.scales:
-            return f"method={self.name!r} needs all rows in memory at once; for files and clusters use one that scales"
+            scaling = ", ".join(name for name, method in records("regression").items() if method.scales)
+            return f"method={self.name!r} needs all rows in memory at once; for files and clusters use {scaling}"
         if problem.survey.weight is not None and not self.weighted:
             return f"method={self.name!r} takes no row weights; use method='auto'"
         if problem.n_outputs > 1 and not self.several_outputs:
@@ -89,8 +90,11 @@ class Method:
         if not problem.in_chunks:
             return refined(problem, self.start(problem))
 
+        computed: list[Start] = []
+
         def compute() -> dict[str, np.ndarray]:
             start = refined(problem, self.start(problem))
+            computed.append(start)
             words = {"method": start.method, "remark": start.remark}
             numbers = {name: value for name, value in start.details.items() if _numeric(value)}
             return (
@@ -101,6 +105,8 @@ class Method:
             )
 
         stored = problem.once("start", compute)
+        if computed:
+            return computed[0]
         parts = {kind: _named(stored, kind) for kind in ("network", "detail", "word")}
         words = {name: value.tobytes().decode() for name, value in parts["word"].items()}
         kind = ConvNetwork if "filter" in parts["network"] else Network
@@ -131,7 +137,7 @@ def records(task: str) -> dict[str, Method]:
 
 
 def _numeric(value: Any) -> bool:
-    return not isinstance(value, dict) and np.asarray(value).dtype.kind in "fiub"
+    return isinstance(value, (int, float, np.generic, np.ndarray)) and np.asarray(value).dtype.kind in "fiub"
 
 
 def _named(arrays: dict[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ from planted.activations import Activation
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_matrix
 from planted.objectives._base import Params, RowObjective
-from planted.rows import ArrayRows, Block
+from planted.rows import ArrayRows, Block, Rows
 
 
 class ConvFilters(RowObjective):
@@ -30,16 +30,20 @@ class ConvFilters(RowObjective):
     _arrays = ("rows",)
     _static = ("activation",)
     non_negative = True
-    rows: ArrayRows
 
     @float64
     def __init__(self, Z: ArrayLike, y: ArrayLike, activation: Any = "relu") -> None:
         self.rows = ArrayRows(to_jax(as_matrix("Z", Z, 3)), to_jax(as_matrix("y", y, 1)))
         self.activation: Activation = activations.get(activation)
 
+    @classmethod
+    def on(cls, rows: Rows, activation: Activation) -> ConvFilters:
+        """The same over given rows, traceable and unchecked."""
+        return cls._build(rows=rows, activation=activation)
+
     def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
         """Filters (f, p) and output (f, k)."""
-        p, k = self.n_features, self.rows.blocks["x"].shape[-2]
+        k, p = self.rows.shape
         shapes = {name: array.shape for name, array in arrays.items()}
         f = len(arrays["filters"]) if "filters" in arrays and arrays["filters"].ndim else 0
         if shapes != {"filters": (f, p), "output": (f, k)}:
