@@ -21,7 +21,7 @@ from planted.numerics.precision import float64, to_jax
 from planted.numerics.progress import Progress
 from planted.objectives import Likelihood, Params, Squared, check_probability, smallest_curvature
 from planted.rows import ArrayRows
-from planted.solvers import Descent, FirstOrder, descend, lbfgs, sample_newton, silent
+from planted.solvers import Descent, FirstOrder, Monitor, descend, lbfgs, sample_newton, silent
 from planted.starts import random_rows, tensor_start
 
 SOLVERS = ("lbfgs", "gradient")
@@ -66,8 +66,8 @@ def _quadratic(loss: Squared, params: Params, solver: str, steps: int, progress:
         return lbfgs(loss, params, steps=steps, tolerance=1e-7, progress=progress)
     rate = 1 / smallest_curvature(loss, params).norm
     return descend(
-        loss, to_jax(params), FirstOrder(optax.sgd(rate)), steps=20 * steps, key=jax.random.key(0), tolerance=1e-7,
-        progress=progress,
+        loss, to_jax(params), FirstOrder(optax.sgd(rate)), steps=20 * steps, key=jax.random.key(0),
+        monitor=Monitor(tolerance=1e-7), progress=progress,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from planted.numerics.seeding import key_from
 from planted.numerics.validation import as_matrix, count
 from planted.objectives import Params, RowObjective
 from planted.rows import ArrayRows, Block
-from planted.solvers import FirstOrder, descend, least_squares, silent
+from planted.solvers import FirstOrder, Monitor, descend, least_squares, silent
 from planted.starts import random_rows
 
 _ROWS, _RESTARTS, _POLISHED, _STEPS = 4096, 16, 4, 1000
@@ -132,7 +132,7 @@ def recover_filters(
         steps=_STEPS,
         key=run_key,
         side_by_side=True,
-        record_every=100,
+        monitor=Monitor(every=100),
         progress=progress,
     )
     objective: Any = ConvFilters(patches, targets, act)

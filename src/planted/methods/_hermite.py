@@ -16,7 +16,7 @@ from planted.numerics.precision import float64, to_jax
 from planted.numerics.progress import Progress
 from planted.objectives import Hermite24
 from planted.rows import ArrayRows
-from planted.solvers import FirstOrder, descend, silent, unit_rows
+from planted.solvers import FirstOrder, Monitor, descend, silent, unit_rows
 from planted.starts import random_rows
 from planted.starts.output_layer import least_squares_outputs
 
@@ -65,7 +65,7 @@ def hermite(
         steps=_STEPS,
         key=run_key,
         side_by_side=True,
-        record_every=100,
+        monitor=Monitor(every=100),
         progress=progress,
     )
     best = int(np.argmin(run.value))

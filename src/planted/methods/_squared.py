@@ -17,7 +17,7 @@ from planted.numerics.precision import float64, to_jax
 from planted.numerics.progress import Progress
 from planted.objectives import Squared
 from planted.rows import ArrayRows
-from planted.solvers import FirstOrder, descend, silent
+from planted.solvers import FirstOrder, Monitor, descend, silent
 from planted.starts import random_rows
 
 _ROWS = 8192
@@ -67,7 +67,7 @@ def squared(
         steps=_STEPS,
         key=run_key,
         side_by_side=True,
-        record_every=100,
+        monitor=Monitor(every=100),
         progress=progress,
     )
     best = int(np.nanargmin(np.where(np.isfinite(run.value), run.value, np.inf)))
