@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, minres
 
+from planted.numerics.progress import Progress, silent
 from planted.objectives import Flat, Objective
 from planted.solvers._iterate import Ending, Solver, iterate
 from planted.solvers._result import Descent
@@ -17,7 +18,14 @@ _DENSE = 200
 _LENGTHS = (1.0, 0.3, 0.1, 0.01)
 
 
-def newton_polish(objective: Objective, params: Any, *, tolerance: float = 1e-12, steps: int = 21) -> Descent:
+def newton_polish(
+    objective: Objective,
+    params: Any,
+    *,
+    tolerance: float = 1e-12,
+    steps: int = 21,
+    progress: Progress = silent,
+) -> Descent:
     """Solve ∇f = 0 from `params` by Newton steps that shorten the gradient.
 
     Quasi-Newton methods stop where the value no longer changes in float64, at a gradient of about the root of the
@@ -31,7 +39,7 @@ def newton_polish(objective: Objective, params: Any, *, tolerance: float = 1e-12
     >>> newton_polish(loss, np.eye(2) + 0.01).gradient_norm < 1e-12
     True
     """
-    return iterate(_Newton(tolerance), objective, objective.check(params), steps=steps)
+    return iterate(_Newton(tolerance), objective, objective.check(params), steps=steps, progress=progress)
 
 
 @dataclass
@@ -69,6 +77,8 @@ class _Newton(Solver):
         state.point, state.value, state.gradient = trial
 
     def terminate(self, state: _State) -> Ending | None:
+        if not np.isfinite(state.gradient_norm):
+            return Ending.INFINITE
         return Ending.GRADIENT if state.gradient_norm <= self.tolerance else None
 
     def params(self, state: _State) -> Any:
