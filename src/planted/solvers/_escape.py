@@ -22,7 +22,7 @@ from planted.numerics.seeding import key_from
 from planted.objectives import Curvature, Flat, Objective, Params, smallest_curvature
 from planted.solvers._driver import Monitor, descend
 from planted.solvers._first_order import FirstOrder, Perturbation
-from planted.solvers._iterate import Ending, Solver, iterate
+from planted.solvers._iterate import Ending, Point, Trial, VectorSolver, iterate
 from planted.solvers._result import Descent
 
 _WAIT = 500
@@ -103,21 +103,14 @@ def leave_saddles(
     """
     solver = _SaddleFree(gradient_tolerance, curvature_tolerance, method, max_iterations)
     run = iterate(solver, objective, objective.check(params), steps=max_escapes, progress=progress)
-    flat, curvature = solver.flat, solver.curvature
+    curvature = solver.curvature
     return Escape(
         run.params, run.value, run.gradient_norm, curvature.eigenvalue, curvature.residual, run.status == "converged",
-        run.reason, run.n_steps, flat.evaluations,
+        run.reason, run.n_steps, solver.flat.evaluations,
     )  # fmt: skip
 
 
-@dataclass
-class _Place:
-    point: np.ndarray
-    value: float
-    gradient_norm: float
-
-
-class _SaddleFree(Solver):
+class _SaddleFree(VectorSolver):
     """A step leaves a saddle along its negative curvature and descends from there by trust regions."""
 
     records_start = True
@@ -128,34 +121,23 @@ class _SaddleFree(Solver):
         self.gradient_tolerance, self.curvature_tolerance = gradient_tolerance, curvature_tolerance
         self.method, self.iterations = method, iterations
 
-    def init(self, problem: Objective, params: Params) -> _Place:
-        self.flat = Flat(problem, params)
-        return self._settle(self.flat.start)
-
-    def _settle(self, point: np.ndarray) -> _Place:
-        evaluate = self.flat.value_and_gradient
-        if np.linalg.norm(evaluate(point)[1]) > self.gradient_tolerance:
+    def at(self, flat: Flat, vector: np.ndarray) -> Trial:
+        evaluate, self.flat = flat.value_and_gradient, flat
+        if np.linalg.norm(evaluate(vector)[1]) > self.gradient_tolerance:
             options = {"gtol": self.gradient_tolerance, "maxiter": self.iterations}
-            point = minimize(evaluate, point, jac=True, hessp=self.flat.product, method=self.method, options=options).x
-        value, gradient = evaluate(point)
-        self.curvature = smallest_curvature(self.flat.objective, self.flat.params(point))
-        self.flat.evaluations += self.curvature.products
-        return _Place(point, value, float(np.linalg.norm(gradient)))
+            vector = minimize(evaluate, vector, jac=True, hessp=flat.product, method=self.method, options=options).x
+        self.curvature = smallest_curvature(flat.objective, flat.params(vector))
+        flat.evaluations += self.curvature.products
+        return vector, *evaluate(vector)
 
-    def step(self, state: _Place, count: int) -> _Place | None:
-        lower = _down_the_curve(self.flat, state.point, self.curvature.vector)
-        return None if lower is None else self._settle(lower)
+    def step(self, state: Point, count: int) -> Trial | None:
+        lower = _down_the_curve(state.flat, state.vector, self.curvature.vector)
+        return None if lower is None else self.at(state.flat, lower)
 
-    def accept(self, state: _Place, trial: _Place) -> None:
-        state.point, state.value, state.gradient_norm = trial.point, trial.value, trial.gradient_norm
-
-    def terminate(self, state: _Place) -> Ending | None:
+    def terminate(self, state: Point) -> Ending | None:
         if self.curvature.eigenvalue < -self.curvature_tolerance * self.curvature.norm:
             return None
         return Ending.MINIMUM if state.gradient_norm <= self.gradient_tolerance else Ending.ROUNDING
-
-    def params(self, state: _Place) -> Params:
-        return self.flat.params(state.point)
 
 
 @float64

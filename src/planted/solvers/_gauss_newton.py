@@ -21,10 +21,10 @@ from jax.scipy.sparse.linalg import cg
 
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
-from planted.objectives import Squared, SymmetricPart, split
+from planted.objectives import Squared, SymmetricPart, flatten, split
 from planted.rows import Block
-from planted.solvers._damped import Damped, State
-from planted.solvers._iterate import iterate
+from planted.solvers._damped import Damped
+from planted.solvers._iterate import Point, iterate
 from planted.solvers._least_squares import _energy
 from planted.solvers._result import Descent
 
@@ -142,18 +142,15 @@ class _GaussNewton(Damped):
         super().__init__(tolerance, floor)
         self.inner, self.rough = inner, rough
 
-    def init(self, problem: Any, params: Any) -> State:
-        self.dtype = jax.tree.leaves(problem.rows)[0].dtype
-        self.objective = self.cast(problem)
+    def init(self, problem: Any, params: Any) -> Point:
+        self.objective, self.dtype = self.cast(problem), jax.tree.leaves(problem.rows)[0].dtype
         return super().init(problem, params)
 
     def cast(self, tree: Any) -> Any:
         return jax.tree.map(lambda leaf: jnp.asarray(leaf, self.rough), tree)
 
-    def solve(self, state: State) -> np.ndarray:
+    def solve(self, state: Point) -> np.ndarray:
         # A gradient of unit size, as small ones would vanish in float32.
-        slope = state.flat.params(1 / state.gradient_norm * state.gradient)
-        point = state.flat.params(state.point)
-        damping, accuracy = self.cast((state.damping, _ACCURACY))
-        step = _step(self.objective, self.cast(point), self.cast(slope), damping, accuracy, self.inner)
-        return -state.gradient_norm * state.flat.vector(step)
+        unit = state.flat.params(1 / state.gradient_norm * state.gradient)
+        point, slope, damping, accuracy = self.cast((self.params(state), unit, state.damping, _ACCURACY))
+        return -state.gradient_norm * flatten(_step(self.objective, point, slope, damping, accuracy, self.inner))

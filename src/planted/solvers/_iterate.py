@@ -9,12 +9,14 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from planted.numerics.progress import Progress, silent
+from planted.objectives import Flat
 from planted.solvers._result import Descent, History
 
 
@@ -70,6 +72,57 @@ class Solver(ABC):
         """The parameters, as NumPy arrays."""
 
 
+@dataclass
+class Point:
+    """A point of an objective's flat vector with value and gradient, and what a damped solver knows there.
+
+    `model` is the curvature, `length` that of the last step tried, relative to the point.
+    """
+
+    flat: Flat
+    vector: np.ndarray
+    value: float
+    gradient: Any
+    damping: float = 0.0
+    model: Any = None
+    length: float = np.inf
+
+    @property
+    def gradient_norm(self) -> float:
+        """Infinite where the gradient is not known yet."""
+        return np.inf if self.gradient is None else float(np.linalg.norm(self.gradient))
+
+
+Trial = tuple[np.ndarray, float, Any]
+"""A vector, its value, and its gradient or None."""
+
+
+class VectorSolver(Solver):
+    """A solver that moves a flat vector: its state is a :class:`Point`, which a trial becomes if accepted.
+
+    `dtype` is the precision of values and gradients.
+    """
+
+    dtype: Any = np.float64
+
+    def at(self, flat: Flat, vector: np.ndarray) -> Trial:
+        """The trial at a vector."""
+        return vector, *flat.value_and_gradient(vector)
+
+    def init(self, problem: Any, params: Any) -> Point:
+        """The state at the start."""
+        flat = Flat(problem, params, dtype=self.dtype)
+        return Point(flat, *self.at(flat, flat.start))
+
+    def accept(self, state: Point, trial: Trial) -> None:
+        """Move to the trial."""
+        state.vector, state.value, state.gradient = trial
+
+    def params(self, state: Point) -> Any:
+        """The parameters, as NumPy arrays."""
+        return state.flat.params(state.vector)
+
+
 class Recorder:
     """The history, progress and time of a run of at most `steps` steps, and the :class:`Descent` made of them."""
 
@@ -113,16 +166,13 @@ def iterate(
     if solver.records_start:
         record(0)
     ending = solver.terminate(state)
-    while ending is None:
+    while ending is None and recorder.done < steps:
         count = min(solver.stride, steps - recorder.done)
-        if count <= 0:
-            ending = Ending.LIMIT
-            break
         trial = solver.step(state, count)
         if trial is None:
             ending = Ending.NO_STEP
-            break
-        solver.accept(state, trial)
-        record(count)
-        ending = solver.terminate(state)
-    return recorder.descent(ending, solver.params(state), state.value, state.gradient_norm)
+        else:
+            solver.accept(state, trial)
+            record(count)
+            ending = solver.terminate(state)
+    return recorder.descent(ending or Ending.LIMIT, solver.params(state), state.value, state.gradient_norm)

@@ -19,8 +19,8 @@ from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
 from planted.objectives import Flat, Squared, evaluate
 from planted.rows import Block, over_rows
-from planted.solvers._damped import Damped, State
-from planted.solvers._iterate import iterate
+from planted.solvers._damped import Damped
+from planted.solvers._iterate import Point, Trial, iterate
 from planted.solvers._result import Descent
 
 _JACOBIAN_ENTRIES = 4_000_000
@@ -105,18 +105,21 @@ def least_squares(
 class _LevenbergMarquardt(Damped):
     dampings = (1e-3, 1e-15, 1e12)
 
-    def evaluate(self, flat: Flat, point: np.ndarray) -> tuple[float, None]:
-        return float(evaluate(flat.objective, flat.params(point))), None
+    def at(self, flat: Flat, vector: np.ndarray) -> Trial:
+        return vector, float(evaluate(flat.objective, flat.params(vector))), None
 
-    def solve(self, state: State) -> np.ndarray | None:
+    def accept(self, state: Point, trial: Trial) -> None:
+        # The gradient comes with the normal equations, which the next step forms if there is one.
+        super().accept(state, (*trial[:2], state.gradient))
+
+    def solve(self, state: Point) -> np.ndarray | None:
         if state.model is None:
-            equations = normal_equations(state.flat.objective, state.flat.params(state.point))
-            state.model = [np.asarray(part) for part in equations]
-        A, g = state.model
-        state.gradient_norm = float(np.linalg.norm(g))
-        scale = np.maximum(np.diagonal(A), 1e-12 * np.max(np.diagonal(A)))
+            equations = normal_equations(state.flat.objective, self.params(state))
+            state.model, state.gradient = (np.asarray(part) for part in equations)
+        diagonal = np.diagonal(state.model)
+        scale = np.maximum(diagonal, 1e-12 * np.max(diagonal))
         try:
-            factor = scipy.linalg.cho_factor(A + state.damping * np.diag(scale), check_finite=False)
-            return -scipy.linalg.cho_solve(factor, g, check_finite=False)
+            factor = scipy.linalg.cho_factor(state.model + state.damping * np.diag(scale), check_finite=False)
+            return -scipy.linalg.cho_solve(factor, state.gradient, check_finite=False)
         except (scipy.linalg.LinAlgError, ValueError):
             return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -10,12 +9,11 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, minres
 
 from planted.numerics.progress import Progress, silent
-from planted.objectives import Flat, Objective
-from planted.solvers._iterate import Ending, Solver, iterate
+from planted.objectives import Objective
+from planted.solvers._iterate import Ending, Point, Trial, VectorSolver, iterate
 from planted.solvers._result import Descent
 
 _DENSE = 200
-_LENGTHS = (1.0, 0.3, 0.1, 0.01)
 
 
 def newton_polish(
@@ -42,54 +40,28 @@ def newton_polish(
     return iterate(_Newton(tolerance), objective, objective.check(params), steps=steps, progress=progress)
 
 
-@dataclass
-class _State:
-    flat: Flat
-    point: np.ndarray
-    value: float
-    gradient: np.ndarray
-
-    @property
-    def gradient_norm(self) -> float:
-        return float(np.linalg.norm(self.gradient))
-
-
-class _Newton(Solver):
+class _Newton(VectorSolver):
     records_start = True
 
     def __init__(self, tolerance: float) -> None:
         self.tolerance = tolerance
 
-    def init(self, problem: Objective, params: Any) -> _State:
-        flat = Flat(problem, params)
-        return _State(flat, flat.start, *flat.value_and_gradient(flat.start))
-
-    def step(self, state: _State, count: int) -> tuple[np.ndarray, float, np.ndarray] | None:
+    def step(self, state: Point, count: int) -> Trial | None:
         direction = _direction(state)
-        for length in _LENGTHS:
-            trial = state.point + length * direction
-            value, gradient = state.flat.value_and_gradient(trial)
-            if np.linalg.norm(gradient) < state.gradient_norm:
-                return trial, value, gradient
-        return None
+        trials = (self.at(state.flat, state.vector + length * direction) for length in (1.0, 0.3, 0.1, 0.01))
+        return next((trial for trial in trials if np.linalg.norm(trial[2]) < state.gradient_norm), None)
 
-    def accept(self, state: _State, trial: tuple[np.ndarray, float, np.ndarray]) -> None:
-        state.point, state.value, state.gradient = trial
-
-    def terminate(self, state: _State) -> Ending | None:
+    def terminate(self, state: Point) -> Ending | None:
         if not np.isfinite(state.gradient_norm):
             return Ending.INFINITE
         return Ending.GRADIENT if state.gradient_norm <= self.tolerance else None
 
-    def params(self, state: _State) -> Any:
-        return state.flat.params(state.point)
 
-
-def _direction(state: _State) -> np.ndarray:
-    size = len(state.point)
+def _direction(state: Point) -> np.ndarray:
+    size = len(state.vector)
     if size <= _DENSE:
-        return -np.linalg.lstsq(state.flat.hessian(state.point), state.gradient, rcond=1e-10)[0]
-    operator = LinearOperator((size, size), matvec=partial(state.flat.product, state.point), dtype=np.float64)
+        return -np.linalg.lstsq(state.flat.hessian(state.vector), state.gradient, rcond=1e-10)[0]
+    operator = LinearOperator((size, size), matvec=partial(state.flat.product, state.vector), dtype=np.float64)
     # As accurate as the convergence it serves: an error √‖∇f‖ of the step keeps it superlinear.
     accuracy = float(np.clip(state.gradient_norm**0.5, 1e-8, 1e-2))
     return minres(operator, -state.gradient, rtol=accuracy, maxiter=500)[0]

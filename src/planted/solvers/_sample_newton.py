@@ -16,8 +16,8 @@ import numpy as np
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
 from planted.objectives import Objective
-from planted.solvers._damped import Damped, State, Trial
-from planted.solvers._iterate import iterate
+from planted.solvers._damped import Damped
+from planted.solvers._iterate import Point, Trial, iterate
 from planted.solvers._result import Descent
 
 # Values that differ by less than this fraction are equal up to the rounding of a sum.
@@ -94,28 +94,28 @@ class _SampleNewton(Damped):
         super().__init__(tolerance, floor)
         self.curvature = curvature
 
-    def solve(self, state: State) -> np.ndarray:
+    def solve(self, state: Point) -> np.ndarray:
         if state.model is None:
-            state.model = _Curvature(np.asarray(self.curvature(state.flat.params(state.point))), state.point)
+            state.model = _Curvature(np.asarray(self.curvature(self.params(state))), state.vector)
         return state.model.step(state.gradient, state.damping)
 
-    def better(self, state: State, trial: Trial) -> bool:
+    def better(self, state: Point, trial: Trial) -> bool:
         if _level(state, trial):
-            return bool(np.linalg.norm(trial.gradient) < state.gradient_norm)
-        return trial.value < state.value
+            return bool(np.linalg.norm(trial[2]) < state.gradient_norm)
+        return trial[1] < state.value
 
-    def accept(self, state: State, trial: Trial) -> None:
-        model = state.model
-        fresh = model.at is state.point
+    def accept(self, state: Point, trial: Trial) -> None:
+        model, fresh = state.model, state.model.at is state.vector
         if self.better(state, trial):
             super().accept(state, trial)
-            moved = np.linalg.norm(state.point - model.at)
-            state.model = None if moved > _MOVED * np.linalg.norm(state.point) else model
+            moved = np.linalg.norm(state.vector - model.at)
+            state.model = None if moved > _MOVED * np.linalg.norm(state.vector) else model
             return
         state.damping, state.model = max(10 * state.damping, 1e-3), model if fresh else None
-        # Neither value nor gradient tells two points that are level apart: there is nothing left to gain.
-        state.length = 0.0 if _level(state, trial) else trial.length
+        if _level(state, trial):
+            # Neither value nor gradient tells the two points apart: there is nothing left to gain.
+            state.length = 0.0
 
 
-def _level(state: State, trial: Trial) -> bool:
-    return abs(trial.value - state.value) <= _ROUNDING * abs(state.value)
+def _level(state: Point, trial: Trial) -> bool:
+    return abs(trial[1] - state.value) <= _ROUNDING * abs(state.value)
