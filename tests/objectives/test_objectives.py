@@ -151,6 +151,32 @@ def test_flattening_is_that_of_ravel_pytree():
         np.testing.assert_array_equal(flat(BIASED), ravel_pytree(BIASED)[0])
 
 
+@pytest.mark.parametrize("params", [np.arange(6.0).reshape(2, 3), BIASED, {"a": np.ones(()), "b": np.ones((2, 1, 2))}])
+def test_flattening_goes_there_and_back(params):
+    vector = np.random.default_rng(0).standard_normal(obj.flatten(params).size)
+    tree = obj.unflatten(vector, params)
+    assert jax.tree.map(np.shape, tree) == jax.tree.map(np.shape, params)
+    np.testing.assert_array_equal(obj.flatten(tree), vector)
+    with jax.enable_x64(True):
+        traced = jax.jit(lambda v: obj.unflatten(v, params))(vector)
+    jax.tree.map(np.testing.assert_array_equal, traced, tree)
+
+
+def test_a_flat_objective_has_units_and_a_precision():
+    X, y = np.eye(2), np.array([0.1, 0.2])
+    params, units = {"weights": np.full((1, 2), 1 / 3), "output": np.ones(1)}, np.array([2.0, 4.0, 5.0])
+    loss = obj.Squared(X, y, "tanh")
+    flat, rough = obj.Flat(loss, params, units), obj.Flat(loss, params, dtype=np.float32)
+    jax.tree.map(np.testing.assert_allclose, flat.params(flat.start), params)
+    np.testing.assert_allclose(flat.vector(params), flat.start)
+    value, gradient = flat.value_and_gradient(flat.start)
+    np.testing.assert_allclose(gradient, units * obj.flatten(loss.gradient(params)))
+    rounded = {name: leaf.astype(np.float32).astype(np.float64) for name, leaf in params.items()}
+    assert rough.value(rough.start) == pytest.approx(loss.value(rounded), rel=1e-6)
+    assert rough.value(rough.start) != value
+    assert rough.params(rough.start)["weights"].dtype == np.float64
+
+
 @each
 def test_permuting_neurons_permutes_the_gradient(case):
     permute = lambda tree, order: jax.tree.map(lambda leaf: np.asarray(leaf)[order], tree)  # noqa: E731

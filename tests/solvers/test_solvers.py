@@ -36,8 +36,7 @@ def test_every_first_order_step_recovers_through_g(optimizer, x64):
         steps=6000,
         key=jax.random.key(1),
         side_by_side=True,
-        tolerance=1e-6,
-        measure=error,
+        monitor=solvers.Monitor(tolerance=1e-6, measure=error),
     )
     assert run.status == "converged"
     assert np.all(run.history.error[-1] < 1e-4)
@@ -51,7 +50,7 @@ def test_history_and_progress_count_steps(x64):
         solvers.FirstOrder(optax.sgd(0.01)),
         steps=70,
         key=jax.random.key(0),
-        record_every=30,
+        monitor=solvers.Monitor(every=30),
         progress=lambda done, total, text: seen.append((done, total)),
     )
     assert run.history.step == [30, 60, 70]
@@ -74,8 +73,7 @@ def test_patience_stops_a_run_that_no_longer_improves(x64):
         solvers.FirstOrder(optax.sgd(0.0)),
         steps=1000,
         key=jax.random.key(0),
-        record_every=10,
-        patience=3,
+        monitor=solvers.Monitor(every=10, patience=3),
     )
     assert run.status == "stalled"
     assert run.n_steps == 40
@@ -89,7 +87,9 @@ def test_perturbation_leaves_a_saddle_that_gradient_descent_cannot(x64):
         optax.sgd(0.05), perturbation=solvers.Perturbation(radius=1e-3, gradient_norm=1e-3, wait=100)
     )
     runs = [
-        solvers.descend(G, saddle, s, steps=20_000, key=jax.random.key(0), record_every=500, tolerance=1e-9)
+        solvers.descend(
+            G, saddle, s, steps=20_000, key=jax.random.key(0), monitor=solvers.Monitor(every=500, tolerance=1e-9)
+        )
         for s in (plain, noisy)
     ]
     assert error(runs[0].params) > 0.2
@@ -126,7 +126,7 @@ def test_fresh_sample_descent_recovers():
         solvers.FirstOrder(optax.sgd(optax.cosine_decay_schedule(0.2, 300))),
         steps=300,
         key=jax.random.key(0),
-        measure=error,
+        monitor=solvers.Monitor(measure=error),
     )
     assert run.history.error[-1] < 0.02
 

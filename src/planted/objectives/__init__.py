@@ -19,7 +19,7 @@ from planted.objectives._curvature import (
     smallest_curvature,
     smallest_eigenpair,
 )
-from planted.objectives._flat import Flat, flatten, units_of
+from planted.objectives._flat import Flat, flatten, unflatten, units_of
 from planted.objectives._full_rank import (
     FullRankLandscape,
     PopulationFullRankLandscape,
@@ -100,6 +100,7 @@ __all__ = [
     "stationary_points",
     "symmetric_part",
     "threshold",
+    "unflatten",
     "units_of",
     "whitening",
 ]

@@ -51,6 +51,7 @@ class Objective(Pytree, ABC):
         """Hessian times each of `directions`, stacked along a leading axis."""
         return jax.vmap(lambda direction: self.traced_hvp(params, direction))(directions)
 
+    @float64
     def check(self, params: Params) -> Params:
         """`params` as float64 arrays, or a ValueError that says what is wrong with them."""
         named = params if isinstance(params, dict) else {"weights": params}

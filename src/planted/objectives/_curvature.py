@@ -157,7 +157,7 @@ def smallest_curvature(
     >>> round(smallest_curvature(loss, np.zeros((1, 2))).eigenvalue, 12)
     -1.0
     """
-    flat = Flat(objective, params)
+    flat = Flat(objective, objective.check(params))
     return smallest_eigenpair(hessian_of(flat, dense_size), len(flat.start), lifted, tolerance, max_restarts, seed)
 
 

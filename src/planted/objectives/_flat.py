@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from planted.numerics.precision import float64, to_numpy
+from planted.numerics.precision import float64
 from planted.objectives._base import Objective, Params, evaluate_with_gradient, hessian_product
 
 
@@ -18,6 +18,18 @@ def flatten(tree: Params) -> np.ndarray:
     array([0., 1., 1.])
     """
     return np.concatenate([np.asarray(leaf, dtype=np.float64).ravel() for leaf in jax.tree.leaves(tree)])
+
+
+def unflatten(vector: Any, like: Params) -> Params:
+    """A vector (p,) cut into arrays of the shapes of `like`: the inverse of :func:`flatten`, traceable.
+
+    >>> unflatten(np.arange(3.0), {"weights": np.ones((1, 2)), "output": np.zeros(1)})
+    {'output': array([0.]), 'weights': array([[1., 2.]])}
+    """
+    leaves, structure = jax.tree.flatten(like)
+    ends = np.cumsum([leaf.size for leaf in leaves]).tolist()
+    parts = [vector[end - leaf.size : end].reshape(leaf.shape) for end, leaf in zip(ends, leaves, strict=True)]
+    return jax.tree.unflatten(structure, parts)
 
 
 def units_of(params: Params) -> np.ndarray:
@@ -43,6 +55,8 @@ class Flat:
         Gives the shapes, and `start`.
     units : array (p,), optional
         s; ones if omitted.
+    dtype : numpy dtype
+        Precision in which the objective is evaluated; vectors are float64.
 
     Attributes
     ----------
@@ -59,13 +73,12 @@ class Flat:
     (array([0.5]), (0.5, array([4.])), array([[24.]]))
     """
 
-    @float64
-    def __init__(self, objective: Objective, params: Params, units: np.ndarray | None = None) -> None:
-        leaves, self._structure = jax.tree.flatten(to_numpy(objective.check(params)))
-        self._shapes = [leaf.shape for leaf in leaves]
-        self._cuts = np.cumsum([leaf.size for leaf in leaves])[:-1]
-        flat = flatten(leaves)
-        self.objective, self.evaluations = objective, 0
+    def __init__(
+        self, objective: Objective, params: Params, units: np.ndarray | None = None, dtype: Any = np.float64
+    ) -> None:
+        self._like = jax.tree.map(np.asarray, params, is_leaf=lambda node: not isinstance(node, dict))
+        flat = flatten(self._like)
+        self.objective, self.evaluations, self.dtype = objective, 0, dtype
         self.units = np.ones(len(flat)) if units is None else units
         self.start = flat / self.units
 
@@ -74,11 +87,10 @@ class Flat:
         """Whether the objective is one JAX program."""
         return bool(getattr(self.objective, "traceable", True))
 
-    def params(self, vector: np.ndarray) -> Params:
+    def params(self, vector: np.ndarray, dtype: Any = np.float64) -> Params:
         """The parameters s∘u."""
-        parts = np.split(self.units * np.asarray(vector, dtype=np.float64).ravel(), self._cuts)
-        shaped = [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
-        return jax.tree.unflatten(self._structure, shaped)
+        scaled = self.units * np.asarray(vector, dtype=np.float64).ravel()
+        return unflatten(scaled.astype(dtype), self._like)
 
     def vector(self, params: Params) -> np.ndarray:
         """The u of given parameters, or of a direction."""
@@ -92,7 +104,7 @@ class Flat:
     def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         """f(s∘u) and s∘∇f(s∘u)."""
         self.evaluations += 1
-        value, gradient = evaluate_with_gradient(self.objective, self.params(vector))
+        value, gradient = evaluate_with_gradient(self.objective, self.params(vector, self.dtype))
         return float(value), self.units * flatten(gradient)
 
     @float64

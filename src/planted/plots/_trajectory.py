@@ -12,7 +12,7 @@ from planted.networks import Network, permutation_error
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.progress import Progress
 from planted.objectives import Objective
-from planted.solvers import FirstOrder, descend, silent
+from planted.solvers import FirstOrder, Monitor, descend, silent
 
 _SETTLED = 1e-7
 
@@ -100,9 +100,11 @@ def follow(
         FirstOrder(optax.sgd(rate)),
         steps=steps,
         key=jax.random.key(0),
-        record_every=max(1, steps // frames),
-        tolerance=_SETTLED * float(np.linalg.norm(objective.gradient(np.asarray(start)))),
-        measure=keep,
+        monitor=Monitor(
+            every=max(1, steps // frames),
+            tolerance=_SETTLED * float(np.linalg.norm(objective.gradient(np.asarray(start)))),
+            measure=keep,
+        ),
         progress=progress,
     )
     weights = np.stack(kept)

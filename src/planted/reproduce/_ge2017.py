@@ -35,7 +35,7 @@ from planted.reproduce._store import Rows
 from planted.reproduce._study import Cell, Claim, Config, Entry, claim
 from planted.rows import ArrayRows, FreshRows
 from planted.rows.moments import without_linear_part
-from planted.solvers import Descent, FirstOrder, descend, lbfgs, silent, step_size_cuts, unit_rows
+from planted.solvers import Descent, FirstOrder, Monitor, descend, lbfgs, silent, step_size_cuts, unit_rows
 from planted.starts import random_rows
 
 RECOVERED = 0.02
@@ -137,8 +137,7 @@ def run_figure(figure: str, setting: Setting, seed: int, progress: Progress = si
         solver,
         steps=setting.steps,
         key=run_key,
-        record_every=max(1, setting.steps // 40),
-        measure=partial(row_error, signed=figure == "fig1"),
+        monitor=Monitor(every=max(1, setting.steps // 40), measure=partial(row_error, signed=figure == "fig1")),
         progress=progress,
     )
 

@@ -1,9 +1,9 @@
-"""How to descend: one driver for first-order steps, quasi-Newton, least-squares polish."""
+"""How to descend: one loop under first-order steps, quasi-Newton, least-squares polish and saddle escapes."""
 
 from planted.numerics.progress import silent
-from planted.solvers._driver import descend
+from planted.solvers._driver import Monitor, descend
 from planted.solvers._escape import Escape, leave_saddles, perturbed_descent
-from planted.solvers._first_order import FirstOrder, Perturbation, step_size_cuts, unit_rows
+from planted.solvers._first_order import AdaptiveStep, FirstOrder, Perturbation, step_size_cuts, unit_rows
 from planted.solvers._gauss_newton import gauss_newton
 from planted.solvers._lbfgs import lbfgs
 from planted.solvers._least_squares import least_squares, normal_equations
@@ -12,10 +12,12 @@ from planted.solvers._result import Descent, History
 from planted.solvers._sample_newton import sample_newton
 
 __all__ = [
+    "AdaptiveStep",
     "Descent",
     "Escape",
     "FirstOrder",
     "History",
+    "Monitor",
     "Perturbation",
     "descend",
     "gauss_newton",

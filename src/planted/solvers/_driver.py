@@ -1,44 +1,36 @@
-"""The one loop that runs first-order solvers, on fixed data or on fresh samples, alone or many side by side."""
+"""First-order solvers under the one loop: on fixed data or on fresh samples, alone or many side by side."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import jax
 import numpy as np
-import optax
 
 from planted.numerics.precision import to_numpy
 from planted.numerics.progress import Progress, silent
 from planted.objectives import Objective
-from planted.solvers._first_order import FirstOrder, State
-from planted.solvers._result import Descent, History
+from planted.solvers._first_order import AdaptiveStep, FirstOrder, Trace
+from planted.solvers._iterate import Ending, Solver, iterate
+from planted.solvers._result import Descent
 
 Problem = Objective | Callable[[jax.Array], Objective]
 
-_REASONS = {
-    "converged": "the gradient norm fell below the tolerance",
-    "step limit": "the step limit was reached before the tolerance; allow more steps or a larger step size",
-    "stalled": "the value stopped improving",
-    "diverged": "the value became infinite or NaN; use a smaller step size",
-}
-
 
 def _advance(
-    problem: Problem, state: State, key: jax.Array, solver: FirstOrder, side_by_side: bool, count: int
-) -> tuple[State, tuple[jax.Array, jax.Array]]:
+    problem: Problem, state: Any, key: jax.Array, rule: FirstOrder | AdaptiveStep, side_by_side: bool, count: int
+) -> tuple[Any, Trace]:
     """`count` steps; the new state, and the value and gradient norm at the last one."""
 
-    def one(state: State, key: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
+    def one(state: Any, key: jax.Array) -> tuple[Any, Trace]:
         draw_key, noise_key = jax.random.split(key)
-        objective = problem if isinstance(problem, Objective) else problem(draw_key)
-
-        def update(state: State, noise_key: jax.Array) -> tuple[State, tuple[jax.Array, jax.Array]]:
-            value, gradient = objective.traced_value_and_gradient(state.params)
-            return solver.step(state, gradient, noise_key), (value, optax.tree.norm(gradient))
-
+        update: Callable[..., Any] = partial(
+            rule.step, problem if isinstance(problem, Objective) else problem(draw_key)
+        )
         if side_by_side:
             return jax.vmap(update)(state, jax.random.split(noise_key, _restarts(state.params)))
         return update(state, noise_key)
@@ -48,23 +40,53 @@ def _advance(
 
 
 # An objective is an argument of the compiled program; a sampler, which is code, is part of it. Compilations are
-# kept for as long as the solver object is the same, so recipes build their solvers once.
+# kept for as long as the rule is the same, so recipes build theirs once.
 _advance_fixed = jax.jit(_advance, static_argnums=(3, 4, 5))
 _advance_fresh = jax.jit(_advance, static_argnums=(0, 3, 4, 5))
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """What is recorded of a first-order run, how often, and when that stops it.
+
+    Parameters
+    ----------
+    every : int
+        Steps between records; stopping rules are looked at then.
+    tolerance : float
+        Stop when the gradient norm (of every restart) is at most this.
+    patience : int, optional
+        Stop after so many records without a better value (of any restart).
+    settled : callable, optional
+        State of the run to whether to stop, also asked of the start.
+    measure : callable, optional
+        Parameters of one restart to a number, recorded as `history.error`.
+
+    Examples
+    --------
+    >>> Monitor(every=100, tolerance=1e-6).patience is None
+    True
+    """
+
+    every: int = 50
+    tolerance: float = 0.0
+    patience: int | None = None
+    settled: Callable[[Any], bool] | None = None
+    measure: Callable[[Any], float] | None = None
+
+
+_PLAIN = Monitor()
 
 
 def descend(
     problem: Problem,
     params: Any,
-    solver: FirstOrder,
+    solver: FirstOrder | AdaptiveStep,
     *,
     steps: int,
     key: jax.Array,
     side_by_side: bool = False,
-    record_every: int = 50,
-    tolerance: float = 0.0,
-    patience: int | None = None,
-    measure: Callable[[Any], float] | None = None,
+    monitor: Monitor = _PLAIN,
     progress: Progress = silent,
 ) -> Descent:
     """Run `solver` on `problem` from `params`.
@@ -75,21 +97,16 @@ def descend(
         A callable draws a new objective at every step (fresh samples).
     params : array or dict of arrays
         The start. Its dtype is the precision of the run.
-    solver : FirstOrder
+    solver : FirstOrder or AdaptiveStep
+        The latter compares values, and takes an Objective.
     steps : int
         Largest number of steps.
     key : jax key
         Source of samples and perturbations.
     side_by_side : bool
         `params` has a leading axis of restarts, run under `vmap`; at each step all see the same samples.
-    record_every : int
-        Steps between records; stopping rules are looked at then.
-    tolerance : float
-        Stop when the gradient norm (of every restart) is at most this.
-    patience : int, optional
-        Stop after so many records without a better value (of any restart).
-    measure : callable, optional
-        Parameters of one run to a number, recorded as `history.error`.
+    monitor : Monitor
+        What is recorded, and stopping rules.
     progress : callable
 
     Examples
@@ -99,63 +116,76 @@ def descend(
     >>> G = objectives.PopulationLandscape(Network(np.eye(3), np.ones(3)))
     >>> with jax.enable_x64(True):
     ...     start = jax.random.normal(jax.random.key(1), (3, 3))
-    ...     run = descend(G, start, FirstOrder(optax.adam(0.05)), steps=2000, key=jax.random.key(0), tolerance=1e-6)
+    ...     adam, watch = FirstOrder(optax.adam(0.05)), Monitor(tolerance=1e-6)
+    ...     run = descend(G, start, adam, steps=2000, key=jax.random.key(0), monitor=watch)
     >>> run.status
     'converged'
     """
-    began = time.perf_counter()
-    advance = _advance_fixed if isinstance(problem, Objective) else _advance_fresh
-    state = jax.vmap(solver.init)(params) if side_by_side else solver.init(params)
+    run = _Chunks(solver, key, side_by_side, monitor)
+    measure = None if monitor.measure is None else run.measure
+    return iterate(run, problem, params, steps=steps, measure=measure, progress=progress)
 
-    history, done, status = History(), 0, "step limit"
-    best, waited = np.inf, 0
-    value = norm = np.asarray(np.nan)
-    while done < steps:
-        count = min(record_every, steps - done)
-        state, last = advance(problem, state, jax.random.fold_in(key, done), solver, side_by_side, count)
-        done += count
-        value, norm = (np.asarray(entry) for entry in last)
-        history.step.append(done)
-        history.value.append(value)
-        history.gradient_norm.append(norm)
-        if measure is not None:
-            history.error.append(_measured(measure, state.params, side_by_side))
-        progress(done, steps, f"value {np.min(value):.4g}")
-        if not np.all(np.isfinite(value)):
-            status = "diverged"
-            break
-        if np.max(norm) <= tolerance:
-            status = "converged"
-            break
-        if np.min(value) < best:
-            best, waited = float(np.min(value)), 0
-        else:
-            waited += 1
-            if patience is not None and waited >= patience:
-                status = "stalled"
-                break
-    return Descent(
-        params=to_numpy(state.params),
-        value=value,
-        gradient_norm=norm,
-        status=status,
-        reason=_REASONS[status],
-        n_steps=done,
-        seconds=time.perf_counter() - began,
-        history=history,
-    )
+
+@dataclass
+class _Run:
+    """The rule's state with the last value and gradient norm, on the host."""
+
+    problem: Problem
+    state: Any
+    value: np.ndarray
+    gradient_norm: np.ndarray
+    done: int = 0
+    best: float = np.inf
+    waited: int = 0
+
+
+class _Chunks(Solver):
+    """A step is `monitor.every` iterations of the rule, in one compiled program."""
+
+    def __init__(self, rule: FirstOrder | AdaptiveStep, key: jax.Array, side_by_side: bool, monitor: Monitor) -> None:
+        self.rule, self.key, self.side_by_side, self.monitor = rule, key, side_by_side, monitor
+        self.stride, self.records_start = monitor.every, isinstance(rule, AdaptiveStep)
+
+    def init(self, problem: Problem, params: Any) -> _Run:
+        rule: Any = self.rule
+        begin = partial(rule.init, problem)
+        state = jax.vmap(begin)(params) if self.side_by_side else begin(params)
+        value = np.asarray(state.value if self.records_start else np.nan)
+        return _Run(problem, state, value, np.full_like(value, np.nan))
+
+    def step(self, run: _Run, count: int) -> tuple[int, Any, Trace]:
+        advance = _advance_fixed if isinstance(run.problem, Objective) else _advance_fresh
+        key = jax.random.fold_in(self.key, run.done)
+        return count, *advance(run.problem, run.state, key, self.rule, self.side_by_side, count)
+
+    def accept(self, run: _Run, trial: tuple[int, Any, Trace]) -> None:
+        count, run.state, last = trial
+        run.done += count
+        run.value, run.gradient_norm = (np.asarray(entry) for entry in last)
+
+    def terminate(self, run: _Run) -> Ending | None:
+        rules = self.monitor
+        if rules.settled is not None and rules.settled(run.state):
+            return Ending.SETTLED
+        if run.done == 0:
+            return None
+        if not np.all(np.isfinite(run.value)):
+            return Ending.INFINITE
+        if np.max(run.gradient_norm) <= rules.tolerance:
+            return Ending.GRADIENT
+        run.waited = 0 if np.min(run.value) < run.best else run.waited + 1
+        run.best = min(run.best, float(np.min(run.value)))
+        return Ending.PATIENCE if rules.patience is not None and run.waited >= rules.patience else None
+
+    def params(self, run: _Run) -> Any:
+        return to_numpy(run.state.params)
+
+    def measure(self, params: Any) -> Any:
+        number: Any = self.monitor.measure
+        if not self.side_by_side:
+            return number(params)
+        return np.array([number(jax.tree.map(itemgetter(i), params)) for i in range(_restarts(params))])
 
 
 def _restarts(params: Any) -> int:
     return jax.tree.leaves(params)[0].shape[0]
-
-
-def _measured(measure: Callable[[Any], float], params: Any, side_by_side: bool) -> Any:
-    host = to_numpy(params)
-    if not side_by_side:
-        return measure(host)
-    return np.array([measure(_restart(host, i)) for i in range(_restarts(params))])
-
-
-def _restart(params: Any, i: int) -> Any:
-    return jax.tree.map(lambda leaf: leaf[i], params)

@@ -19,11 +19,13 @@ from scipy.optimize import minimize
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.progress import Progress, silent
 from planted.numerics.seeding import key_from
-from planted.objectives import Flat, Objective, Params, smallest_curvature
-from planted.solvers._driver import descend
+from planted.objectives import Curvature, Flat, Objective, Params, smallest_curvature
+from planted.solvers._driver import Monitor, descend
 from planted.solvers._first_order import FirstOrder, Perturbation
+from planted.solvers._iterate import Ending, Point, Trial, VectorSolver, iterate
 from planted.solvers._result import Descent
 
+_WAIT = 500
 _STEP_LENGTHS = tuple(2.0**-i for i in range(30))
 
 
@@ -99,42 +101,43 @@ def leave_saddles(
     >>> end.converged, np.abs(end.params).max(axis=1).round(2)
     (True, array([1., 1.]))
     """
-    flat = Flat(objective, params)
-    point = flat.start
-    for escapes in range(max_escapes + 1):
-        if np.linalg.norm(flat.value_and_gradient(point)[1]) > gradient_tolerance:
-            point = minimize(
-                flat.value_and_gradient,
-                point,
-                jac=True,
-                hessp=flat.product,
-                method=method,
-                options={"gtol": gradient_tolerance, "maxiter": max_iterations},
-            ).x
-        value, gradient = flat.value_and_gradient(point)
-        slope = float(np.linalg.norm(gradient))
-        progress(escapes, max_escapes, f"value {value:.4g}")
-        curvature = smallest_curvature(objective, flat.params(point))
-        flat.evaluations += curvature.products
+    solver = _SaddleFree(gradient_tolerance, curvature_tolerance, method, max_iterations)
+    run = iterate(solver, objective, objective.check(params), steps=max_escapes, progress=progress)
+    curvature = solver.curvature
+    return Escape(
+        run.params, run.value, run.gradient_norm, curvature.eigenvalue, curvature.residual, run.status == "converged",
+        run.reason, run.n_steps, solver.flat.evaluations,
+    )  # fmt: skip
 
-        def end(
-            converged: bool, reason: str, point: np.ndarray = point, value: float = value, slope: float = slope,
-            curvature: Any = curvature, escapes: int = escapes,
-        ) -> Escape:  # fmt: skip
-            return Escape(
-                flat.params(point), value, slope, curvature.eigenvalue, curvature.residual, converged, reason,
-                escapes, flat.evaluations,
-            )  # fmt: skip
 
-        if curvature.eigenvalue >= -curvature_tolerance * curvature.norm:
-            if slope <= gradient_tolerance:
-                return end(True, "the gradient vanishes and no direction curves down")
-            return end(False, f"the gradient norm stayed at {slope:.2g}: rounding, or too few iterations")
-        lower = _down_the_curve(flat, point, curvature.vector)
-        if lower is None:
-            return end(False, "negative curvature was found, but no step along it lowered the loss")
-        point = lower
-    return end(False, f"still at a saddle after {max_escapes} escapes")
+class _SaddleFree(VectorSolver):
+    """A step leaves a saddle along its negative curvature and descends from there by trust regions."""
+
+    records_start = True
+    flat: Flat
+    curvature: Curvature
+
+    def __init__(self, gradient_tolerance: float, curvature_tolerance: float, method: str, iterations: int) -> None:
+        self.gradient_tolerance, self.curvature_tolerance = gradient_tolerance, curvature_tolerance
+        self.method, self.iterations = method, iterations
+
+    def at(self, flat: Flat, vector: np.ndarray) -> Trial:
+        evaluate, self.flat = flat.value_and_gradient, flat
+        if np.linalg.norm(evaluate(vector)[1]) > self.gradient_tolerance:
+            options = {"gtol": self.gradient_tolerance, "maxiter": self.iterations}
+            vector = minimize(evaluate, vector, jac=True, hessp=flat.product, method=self.method, options=options).x
+        self.curvature = smallest_curvature(flat.objective, flat.params(vector))
+        flat.evaluations += self.curvature.products
+        return vector, *evaluate(vector)
+
+    def step(self, state: Point, count: int) -> Trial | None:
+        lower = _down_the_curve(state.flat, state.vector, self.curvature.vector)
+        return None if lower is None else self.at(state.flat, lower)
+
+    def terminate(self, state: Point) -> Ending | None:
+        if self.curvature.eigenvalue < -self.curvature_tolerance * self.curvature.norm:
+            return None
+        return Ending.MINIMUM if state.gradient_norm <= self.gradient_tolerance else Ending.ROUNDING
 
 
 @float64
@@ -145,14 +148,13 @@ def perturbed_descent(
     learning_rate: float | None = None,
     radius: float = 1e-3,
     gradient_tolerance: float = 1e-6,
-    wait: int = 500,
     max_steps: int = 100_000,
     random_state: Any = 0,
     progress: Progress = silent,
 ) -> Descent:
     """Gradient descent that perturbs the point wherever the gradient becomes small, until that leads nowhere.
 
-    Perturbed steps (:class:`planted.solvers.Perturbation`) run until three perturbations in a row, `wait` steps apart,
+    Perturbed steps (:class:`planted.solvers.Perturbation`) run until three perturbations in a row, 500 steps apart,
     have not lowered the loss; plain steps then bring the gradient below its tolerance.
 
     Parameters
@@ -175,13 +177,12 @@ def perturbed_descent(
     start = objective.check(params)
     rate = 0.5 / max(smallest_curvature(objective, params).norm, 1.0) if learning_rate is None else learning_rate
     noisy_key, plain_key = jax.random.split(key_from(random_state))
-    noisy = FirstOrder(optax.sgd(rate), perturbation=Perturbation(radius, gradient_tolerance, wait))
-    left = descend(
-        objective, start, noisy, steps=max_steps, key=noisy_key, record_every=wait, patience=3, progress=progress
-    )
+    noisy = FirstOrder(optax.sgd(rate), perturbation=Perturbation(radius, gradient_tolerance, _WAIT))
+    watch = Monitor(every=_WAIT, patience=3)
+    left = descend(objective, start, noisy, steps=max_steps, key=noisy_key, monitor=watch, progress=progress)
     if left.status == "diverged":
         return left
+    plain, watch = FirstOrder(optax.sgd(rate)), Monitor(every=_WAIT, tolerance=gradient_tolerance)
     return descend(
-        objective, to_jax(left.params), FirstOrder(optax.sgd(rate)), steps=max_steps, key=plain_key, record_every=wait,
-        tolerance=gradient_tolerance, progress=progress,
-    )  # fmt: skip
+        objective, to_jax(left.params), plain, steps=max_steps, key=plain_key, monitor=watch, progress=progress
+    )

@@ -1,17 +1,16 @@
-"""First-order steps: an optax update, a projection, and a perturbation that leaves saddles."""
+"""First-order steps: an optax update with projection and perturbation, or gradient steps whose size adapts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
-from jax.flatten_util import ravel_pytree
 
-Params = Any
+from planted.objectives import Objective, Params, evaluate_with_gradient, unflatten
 
 
 def unit_rows(params: Params) -> Params:
@@ -54,6 +53,10 @@ class Perturbation:
     wait: int = 50
 
 
+Trace = tuple[jax.Array, jax.Array]
+"""A value and a gradient norm."""
+
+
 class State(NamedTuple):
     """Parameters, the optimiser's state, and the step of the last perturbation."""
 
@@ -85,24 +88,80 @@ class FirstOrder:
     project: Callable[[Params], Params] | None = None
     perturbation: Perturbation | None = None
 
-    def init(self, params: Params) -> State:
+    def init(self, problem: Any, params: Params) -> State:
         """The state before the first step."""
         zero = jnp.zeros((), jnp.int32)
         return State(params, self.optimizer.init(params), zero, zero - 10**6)
 
-    def step(self, state: State, gradient: Params, key: jax.Array) -> State:
-        """One update from the gradient at `state.params`."""
+    def step(self, objective: Objective, state: State, key: jax.Array) -> tuple[State, Trace]:
+        """One update; the value and gradient norm are those before it."""
+        value, gradient = objective.traced_value_and_gradient(state.params)
+        norm = optax.tree.norm(gradient)
         updates, optimizer = self.optimizer.update(gradient, state.optimizer, state.params)
         params = optax.apply_updates(state.params, updates)
         perturbed = state.perturbed
         if self.perturbation is not None:
             rule = self.perturbation
-            small = optax.tree.norm(gradient) <= rule.gradient_norm
-            now = small & (state.step - state.perturbed > rule.wait)
-            flat, unravel = ravel_pytree(params)
-            direction = jax.random.normal(key, flat.shape, flat.dtype)
-            params = unravel(flat + now * rule.radius * direction / jnp.linalg.norm(direction))
+            now = (norm <= rule.gradient_norm) & (state.step - state.perturbed > rule.wait)
+            leaves = jax.tree.leaves(params)
+            direction = jax.random.normal(key, (sum(leaf.size for leaf in leaves),), leaves[0].dtype)
+            noise = now * rule.radius * direction / jnp.linalg.norm(direction)
+            params = jax.tree.map(jnp.add, params, unflatten(noise, params))
             perturbed = jnp.where(now, state.step, perturbed)
         if self.project is not None:
             params = self.project(params)
-        return State(params, optimizer, state.step + 1, perturbed)
+        return State(params, optimizer, state.step + 1, perturbed), (value, norm)
+
+
+class AdaptiveState(NamedTuple):
+    """A point with its value and gradient, and the size of the next step."""
+
+    params: Params
+    value: jax.Array
+    gradient: Params
+    size: jax.Array
+
+
+@dataclass(frozen=True)
+class AdaptiveStep:
+    """Gradient steps x ← x − η ∇f(x): η grows by `growth`, and a step that raises f is undone and η cut by `cut`.
+
+    Parameters
+    ----------
+    size : float
+        The first η. It is part of the state, so that steps of all sizes share one compilation.
+    growth, cut : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from planted import Network, objectives
+    >>> from planted.solvers import Monitor, descend
+    >>> G = objectives.PopulationLandscape(Network(np.eye(2), np.ones(2)))
+    >>> with jax.enable_x64(True):
+    ...     start = jnp.array([[1.0, 0.2], [0.1, 0.9]])
+    ...     watch = Monitor(tolerance=1e-6)
+    ...     run = descend(G, start, AdaptiveStep(1e3), steps=500, key=jax.random.key(0), monitor=watch)
+    >>> run.status
+    'converged'
+    """
+
+    size: float = field(compare=False)
+    growth: float = 1.1
+    cut: float = 0.5
+
+    def init(self, problem: Objective, params: Params) -> AdaptiveState:
+        """The state before the first step, with value and gradient."""
+        value, gradient = evaluate_with_gradient(problem, params)
+        return AdaptiveState(params, value, gradient, jnp.asarray(self.size, value.dtype))
+
+    def step(self, objective: Objective, state: AdaptiveState, key: jax.Array) -> tuple[AdaptiveState, Trace]:
+        """One step, taken or undone; the value and gradient norm are those after it."""
+        trial = jax.tree.map(lambda x, g: x - state.size * g, state.params, state.gradient)
+        value, gradient = objective.traced_value_and_gradient(trial)
+        better = value <= state.value
+        params, value, gradient = jax.tree.map(
+            lambda new, old: jnp.where(better, new, old), (trial, value, gradient), state[:3]
+        )
+        size = state.size * jnp.where(better, self.growth, self.cut)
+        return AdaptiveState(params, value, gradient, size), (value, optax.tree.norm(gradient))

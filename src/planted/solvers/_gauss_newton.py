@@ -11,7 +11,6 @@ and gradients are float64; products with A may be taken in float32, since an ine
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import jax
@@ -20,15 +19,17 @@ import numpy as np
 from jax.scipy.linalg import cho_factor, cho_solve
 from jax.scipy.sparse.linalg import cg
 
-from planted.numerics.precision import float64, to_numpy
+from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
-from planted.objectives import Squared, SymmetricPart, evaluate_with_gradient, split
+from planted.objectives import Squared, SymmetricPart, flatten, split
 from planted.rows import Block
+from planted.solvers._damped import Damped
+from planted.solvers._iterate import Point, iterate
 from planted.solvers._least_squares import _energy
-from planted.solvers._result import Descent, History
+from planted.solvers._result import Descent
 
 _RIDGE = 1e-5
-_LEAST_DAMPING = 1e-6
+_ACCURACY = 1e-3
 
 
 def _metric(objective: Squared | SymmetricPart, params: dict[str, jax.Array]) -> dict[str, jax.Array]:
@@ -130,62 +131,26 @@ def gauss_newton(
     >>> gauss_newton(loss, start).value < 1e-24
     True
     """
-    began = time.perf_counter()
-
-    def cast(tree: Any) -> Any:
-        return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), tree)
-
-    rough = cast(objective)
-    kind = jax.tree.leaves(objective.rows)[0].dtype
-    point = jax.tree.map(lambda leaf: jnp.asarray(leaf, kind), params)
     floor = float(_energy(objective)) * tolerance**2
-    value, gradient = evaluate_with_gradient(objective, point)
-    value, norm = float(value), _norm(gradient)
-    history, damping, status = History(), 1e-3, "step limit"
-    for done in range(1, steps + 1):
-        if value <= floor or norm == 0:
-            status = "converged"
-            break
-        found = _step(rough, cast(point), cast(_scaled(gradient, 1 / norm)), cast(damping), cast(1e-3), inner)
-        step = _scaled(jax.tree.map(lambda leaf: jnp.asarray(leaf, kind), found), norm)
-        trial = jax.tree.map(jnp.subtract, point, step)
-        trial_value, trial_gradient = evaluate_with_gradient(objective, trial)
-        length = _norm(step) / max(_norm(point), 1e-300)
-        if float(trial_value) <= value:
-            point, value, gradient = trial, float(trial_value), trial_gradient
-            norm, damping = _norm(gradient), max(damping / 10, _LEAST_DAMPING)
-        else:
-            damping *= 10
-        history.step.append(done)
-        history.value.append(value)
-        history.gradient_norm.append(norm)
-        progress(done, steps, f"loss {value:.4g}")
-        if length <= tolerance:
-            status = "converged"
-            break
-        if damping > 1e6 or not np.isfinite(length):
-            status = "stalled"
-            break
-    reason = {
-        "converged": "a full step no longer changes the parameters, or the loss is zero to rounding",
-        "step limit": "the step limit was reached",
-        "stalled": "no damped step lowers the loss",
-    }[status]
-    return Descent(
-        params=to_numpy(point),
-        value=value,
-        gradient_norm=norm,
-        status=status,
-        reason=reason,
-        n_steps=len(history.step),
-        seconds=time.perf_counter() - began,
-        history=history,
-    )
+    return iterate(_GaussNewton(tolerance, floor, inner, dtype), objective, params, steps=steps, progress=progress)
 
 
-def _scaled(tree: Any, factor: float) -> Any:
-    return jax.tree.map(lambda leaf: factor * leaf, tree)
+class _GaussNewton(Damped):
+    dampings = (1e-3, 1e-6, 1e6)
 
+    def __init__(self, tolerance: float, floor: float, inner: int, rough: Any) -> None:
+        super().__init__(tolerance, floor)
+        self.inner, self.rough = inner, rough
 
-def _norm(tree: Any) -> float:
-    return float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree))))
+    def init(self, problem: Any, params: Any) -> Point:
+        self.objective, self.dtype = self.cast(problem), jax.tree.leaves(problem.rows)[0].dtype
+        return super().init(problem, params)
+
+    def cast(self, tree: Any) -> Any:
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf, self.rough), tree)
+
+    def solve(self, state: Point) -> np.ndarray:
+        # A gradient of unit size, as small ones would vanish in float32.
+        unit = state.flat.params(1 / state.gradient_norm * state.gradient)
+        point, slope, damping, accuracy = self.cast((self.params(state), unit, state.damping, _ACCURACY))
+        return -state.gradient_norm * flatten(_step(self.objective, point, slope, damping, accuracy, self.inner))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from functools import lru_cache
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.optimize
 from threadpoolctl import ThreadpoolController
 
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
-from planted.objectives import Objective, evaluate_with_gradient
-from planted.solvers._result import Descent, History
+from planted.objectives import Flat, Objective
+from planted.solvers._iterate import Ending, Recorder
+from planted.solvers._result import Descent
+
+_PAIRS = 30
 
 
 class _Reached(Exception):
@@ -34,7 +34,6 @@ def lbfgs(
     *,
     steps: int = 500,
     tolerance: float = 1e-9,
-    memory: int = 30,
     target: float = 0.0,
     decrease: float = 0.0,
     dtype: Any = np.float64,
@@ -51,8 +50,6 @@ def lbfgs(
         Largest number of iterations.
     tolerance : float
         Stop when the largest entry of the gradient is at most this.
-    memory : int
-        Pairs kept.
     target : float
         Stop as soon as the value is at most this.
     decrease : float
@@ -68,67 +65,37 @@ def lbfgs(
     >>> lbfgs(G, np.array([[1.0, 0.2], [0.1, 0.9]])).status
     'converged'
     """
-    began = time.perf_counter()
-    leaves, structure = jax.tree.flatten(params)
-    shapes = [np.shape(leaf) for leaf in leaves]
-    cuts = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-    history = History()
-    best: tuple[float, np.ndarray, float] = (np.inf, _flat(leaves), np.inf)
-
-    def unflatten(vector: np.ndarray, kind: Any) -> Any:
-        pieces = [part.reshape(shape) for part, shape in zip(np.split(vector, cuts), shapes, strict=True)]
-        return jax.tree.unflatten(structure, [kind(piece) for piece in pieces])
+    recorder, flat = Recorder(steps, progress), Flat(objective, params, dtype=dtype)
+    best: tuple[float, np.ndarray, float] = (np.inf, flat.start, np.inf)
+    norm = np.inf
 
     def function(vector: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal best
-        value, gradient = evaluate_with_gradient(objective, unflatten(vector, lambda part: jnp.asarray(part, dtype)))
-        number, slope = float(value), _flat(jax.tree.leaves(gradient))
-        if number < best[0]:
-            best = number, vector.copy(), float(np.linalg.norm(slope))
-        if number <= target:
+        nonlocal best, norm
+        value, gradient = flat.value_and_gradient(vector)
+        norm = float(np.linalg.norm(gradient))
+        if value < best[0]:
+            best = value, vector.copy(), norm
+        if value <= target:
             raise _Reached
-        return number, slope
+        return value, gradient
 
     def record(intermediate_result: scipy.optimize.OptimizeResult) -> None:
-        history.step.append(len(history.step) + 1)
-        history.value.append(float(intermediate_result.fun))
-        progress(len(history.step), steps, f"value {intermediate_result.fun:.4g}")
+        recorder.record(1, float(intermediate_result.fun), norm)
 
-    status = "converged"
     try:
         # SciPy's recursion is made of tiny products, on which a threaded BLAS spends its time waiting.
         with _blas().limit(limits=1, user_api="blas"):
-            found = scipy.optimize.minimize(
+            end = scipy.optimize.minimize(
                 function,
-                best[1],
+                flat.start,
                 jac=True,
                 method="L-BFGS-B",
                 callback=record,
-                options={"maxiter": steps, "maxfun": 3 * steps, "gtol": tolerance, "ftol": decrease, "maxcor": memory},
+                options={"maxiter": steps, "maxfun": 3 * steps, "gtol": tolerance, "ftol": decrease, "maxcor": _PAIRS},
             )
-        status = {0: "converged", 1: "step limit"}.get(found.status, "stalled")
+        converged = Ending.GRADIENT if np.max(np.abs(end.jac)) <= tolerance else Ending.STEP
+        ending = {0: converged, 1: Ending.LIMIT}.get(end.status, Ending.NO_STEP)
     except _Reached:
-        pass
+        ending = Ending.FLOOR
     value, vector, norm = best
-    if not np.isfinite(value):
-        status = "diverged"
-    reason = {
-        "converged": "the gradient fell below the tolerance, or the value reached its target",
-        "step limit": "the iteration limit was reached; allow more steps",
-        "stalled": f"no step along the search direction lowered the value in {np.dtype(dtype).name}",
-        "diverged": "the value became infinite or NaN",
-    }[status]
-    return Descent(
-        params=unflatten(vector, np.array),
-        value=value,
-        gradient_norm=norm,
-        status=status,
-        reason=reason,
-        n_steps=len(history.step),
-        seconds=time.perf_counter() - began,
-        history=history,
-    )
-
-
-def _flat(leaves: list[Any]) -> np.ndarray:
-    return np.concatenate([np.asarray(leaf, dtype=np.float64).ravel() for leaf in leaves])
+    return recorder.descent(ending if np.isfinite(value) else Ending.INFINITE, flat.params(vector), value, norm)

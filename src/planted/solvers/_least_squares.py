@@ -7,7 +7,6 @@ libraries take the whole Jacobian (rows, p) at once.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import jax
@@ -16,11 +15,13 @@ import numpy as np
 import scipy.linalg
 from jax.flatten_util import ravel_pytree
 
-from planted.numerics.precision import float64, to_jax, to_numpy
+from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
-from planted.objectives import Squared, evaluate
+from planted.objectives import Flat, Squared, evaluate
 from planted.rows import Block, over_rows
-from planted.solvers._result import Descent, History
+from planted.solvers._damped import Damped
+from planted.solvers._iterate import Point, Trial, iterate
+from planted.solvers._result import Descent
 
 _JACOBIAN_ENTRIES = 4_000_000
 
@@ -97,57 +98,28 @@ def least_squares(
     >>> least_squares(loss, start).value < 1e-24
     True
     """
-    began = time.perf_counter()
-    flat, unravel = ravel_pytree(to_jax(params))
     floor = float(_energy(objective)) * tolerance**2
-    value = float(evaluate(objective, unravel(flat)))
-    history, damping, status, done, norm = History(), 1e-3, "step limit", 0, np.inf
-    equations = None
-    while done < steps:
-        if value <= floor:
-            status = "converged"
-            break
-        if equations is None:
-            A, g = (np.asarray(part) for part in normal_equations(objective, unravel(flat)))
-            equations, norm = (A, g), float(np.linalg.norm(g))
-        A, g = equations
-        scale = np.maximum(np.diagonal(A), 1e-12 * np.max(np.diagonal(A)))
-        done += 1
+    return iterate(_LevenbergMarquardt(tolerance, floor), objective, params, steps=steps, progress=progress)
+
+
+class _LevenbergMarquardt(Damped):
+    dampings = (1e-3, 1e-15, 1e12)
+
+    def at(self, flat: Flat, vector: np.ndarray) -> Trial:
+        return vector, float(evaluate(flat.objective, flat.params(vector))), None
+
+    def accept(self, state: Point, trial: Trial) -> None:
+        # The gradient comes with the normal equations, which the next step forms if there is one.
+        super().accept(state, (*trial[:2], state.gradient))
+
+    def solve(self, state: Point) -> np.ndarray | None:
+        if state.model is None:
+            equations = normal_equations(state.flat.objective, self.params(state))
+            state.model, state.gradient = (np.asarray(part) for part in equations)
+        diagonal = np.diagonal(state.model)
+        scale = np.maximum(diagonal, 1e-12 * np.max(diagonal))
         try:
-            factor = scipy.linalg.cho_factor(A + damping * np.diag(scale), check_finite=False)
-            step = -scipy.linalg.cho_solve(factor, g, check_finite=False)
+            factor = scipy.linalg.cho_factor(state.model + state.damping * np.diag(scale), check_finite=False)
+            return -scipy.linalg.cho_solve(factor, state.gradient, check_finite=False)
         except (scipy.linalg.LinAlgError, ValueError):
-            damping *= 10
-            continue
-        trial = flat + jnp.asarray(step)
-        trial_value = float(evaluate(objective, unravel(trial)))
-        length = float(np.linalg.norm(step) / max(float(jnp.linalg.norm(flat)), 1e-300))
-        if np.isfinite(trial_value) and trial_value <= value:
-            flat, value, damping, equations = trial, trial_value, max(damping / 10, 1e-15), None
-        else:
-            damping *= 10
-        history.step.append(done)
-        history.value.append(value)
-        history.gradient_norm.append(norm)
-        progress(done, steps, f"loss {value:.4g}")
-        if length <= tolerance:
-            status = "converged"
-            break
-        if damping > 1e12:
-            status = "stalled"
-            break
-    reason = {
-        "converged": "a full step no longer changes the parameters, or the loss is zero to rounding",
-        "step limit": "the step limit was reached",
-        "stalled": "no damped step lowers the loss",
-    }[status]
-    return Descent(
-        params=to_numpy(unravel(flat)),
-        value=value,
-        gradient_norm=norm,
-        status=status,
-        reason=reason,
-        n_steps=done,
-        seconds=time.perf_counter() - began,
-        history=history,
-    )
+            return None

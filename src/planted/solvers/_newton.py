@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, minres
 
-from planted.objectives import Flat, Objective
-from planted.solvers._result import Descent, History
+from planted.numerics.progress import Progress, silent
+from planted.objectives import Objective
+from planted.solvers._iterate import Ending, Point, Trial, VectorSolver, iterate
+from planted.solvers._result import Descent
 
 _DENSE = 200
 
 
-def newton_polish(objective: Objective, params: Any, *, tolerance: float = 1e-12, steps: int = 20) -> Descent:
+def newton_polish(
+    objective: Objective,
+    params: Any,
+    *,
+    tolerance: float = 1e-12,
+    steps: int = 21,
+    progress: Progress = silent,
+) -> Descent:
     """Solve ∇f = 0 from `params` by Newton steps that shorten the gradient.
 
     Quasi-Newton methods stop where the value no longer changes in float64, at a gradient of about the root of the
@@ -29,45 +37,31 @@ def newton_polish(objective: Objective, params: Any, *, tolerance: float = 1e-12
     >>> newton_polish(loss, np.eye(2) + 0.01).gradient_norm < 1e-12
     True
     """
-    began = time.perf_counter()
-    flat = Flat(objective, params)
-    point, evaluate = flat.start, flat.value_and_gradient
+    return iterate(_Newton(tolerance), objective, objective.check(params), steps=steps, progress=progress)
 
-    def step_from(vector: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        if len(vector) <= _DENSE:
-            return -np.linalg.lstsq(flat.hessian(vector), gradient, rcond=1e-10)[0]
-        operator = LinearOperator((len(vector),) * 2, matvec=partial(flat.product, vector), dtype=np.float64)
-        # As accurate as the convergence it serves: an error √‖∇f‖ of the step keeps it superlinear.
-        accuracy = float(np.clip(np.linalg.norm(gradient) ** 0.5, 1e-8, 1e-2))
-        return minres(operator, -gradient, rtol=accuracy, maxiter=500)[0]
 
-    history, status, reason, done = History(), "step limit", "the step limit was reached", 0
-    value, gradient = evaluate(point)
-    for done in range(steps + 1):
-        norm = float(np.linalg.norm(gradient))
-        history.step.append(done)
-        history.value.append(value)
-        history.gradient_norm.append(norm)
-        if norm <= tolerance:
-            status, reason = "converged", "the gradient norm fell below the tolerance"
-            break
-        direction = step_from(point, gradient)
-        for length in (1.0, 0.3, 0.1, 0.01):
-            trial = point + length * direction
-            found = evaluate(trial)
-            if np.linalg.norm(found[1]) < norm:
-                break
-        else:
-            status, reason = "stalled", "no Newton step shortened the gradient"
-            break
-        point, (value, gradient) = trial, found
-    return Descent(
-        params=flat.params(point),
-        value=value,
-        gradient_norm=float(np.linalg.norm(gradient)),
-        status=status,
-        reason=reason,
-        n_steps=done,
-        seconds=time.perf_counter() - began,
-        history=history,
-    )
+class _Newton(VectorSolver):
+    records_start = True
+
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
+
+    def step(self, state: Point, count: int) -> Trial | None:
+        direction = _direction(state)
+        trials = (self.at(state.flat, state.vector + length * direction) for length in (1.0, 0.3, 0.1, 0.01))
+        return next((trial for trial in trials if np.linalg.norm(trial[2]) < state.gradient_norm), None)
+
+    def terminate(self, state: Point) -> Ending | None:
+        if not np.isfinite(state.gradient_norm):
+            return Ending.INFINITE
+        return Ending.GRADIENT if state.gradient_norm <= self.tolerance else None
+
+
+def _direction(state: Point) -> np.ndarray:
+    size = len(state.vector)
+    if size <= _DENSE:
+        return -np.linalg.lstsq(state.flat.hessian(state.vector), state.gradient, rcond=1e-10)[0]
+    operator = LinearOperator((size, size), matvec=partial(state.flat.product, state.vector), dtype=np.float64)
+    # As accurate as the convergence it serves: an error √‖∇f‖ of the step keeps it superlinear.
+    accuracy = float(np.clip(state.gradient_norm**0.5, 1e-8, 1e-2))
+    return minres(operator, -state.gradient, rtol=accuracy, maxiter=500)[0]

@@ -8,17 +8,17 @@ their gradient for p parameters of one neuron.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
-from planted.numerics.precision import float64, to_jax, to_numpy
+from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
-from planted.objectives import Objective, evaluate_with_gradient
-from planted.solvers._result import Descent, History
+from planted.objectives import Objective
+from planted.solvers._damped import Damped
+from planted.solvers._iterate import Point, Trial, iterate
+from planted.solvers._result import Descent
 
 # Values that differ by less than this fraction are equal up to the rounding of a sum.
 _ROUNDING = 1e-13
@@ -29,9 +29,10 @@ _MOVED = 1e-2
 
 
 class _Curvature:
-    """The eigenpairs of A in units of its diagonal; directions that A does not see are left alone."""
+    """The eigenpairs of A at a point, in units of its diagonal; directions that A does not see are left alone."""
 
-    def __init__(self, matrix: np.ndarray) -> None:
+    def __init__(self, matrix: np.ndarray, at: np.ndarray) -> None:
+        self.at = at
         self.unit = 1 / np.sqrt(np.maximum(np.diagonal(matrix), 1e-12 * max(np.max(np.diagonal(matrix)), 1e-300)))
         values, vectors = np.linalg.eigh(matrix * np.outer(self.unit, self.unit))
         kept = values > _VANISHING * max(values[-1], 1e-300)
@@ -78,62 +79,43 @@ def sample_newton(
     >>> whole = objectives.Squared(data.X, data.y, "tanh")
     >>> part = objectives.Squared(data.X[:500], data.y[:500], "tanh")
     >>> start = {"weights": data.teacher.weights, "output": data.teacher.output}
-    >>> run = sample_newton(whole, lambda params: part.hessian(to_numpy(params)), start)
+    >>> run = sample_newton(whole, part.hessian, start)
     >>> run.status, run.gradient_norm < 1e-12
     ('converged', True)
     """
-    began = time.perf_counter()
-    start, unravel = ravel_pytree(to_jax(params))
-    back: Any = unravel
-    flat = np.asarray(start)
+    solver = _SampleNewton(tolerance, floor, curvature)
+    return iterate(solver, objective, params, steps=steps, progress=progress)
 
-    def evaluate(vector: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = evaluate_with_gradient(objective, back(vector))
-        return float(value), np.asarray(ravel_pytree(gradient)[0])
 
-    value, g = evaluate(flat)
-    history, damping, status, done = History(), 0.0, "step limit", 0
-    shape: _Curvature | None = None
-    age, at = 0, flat
-    while done < steps:
-        if value <= floor:
-            status = "converged"
-            break
-        if shape is None:
-            shape, age, at = _Curvature(np.asarray(curvature(back(flat)))), 0, flat
-        step = shape.step(g, damping)
-        done += 1
-        found, slope = evaluate(flat + step)
-        length = float(np.linalg.norm(step) / max(float(np.linalg.norm(flat)), 1e-300))
-        level = abs(found - value) <= _ROUNDING * abs(value)
-        better = bool(np.linalg.norm(slope) < np.linalg.norm(g)) if level else found < value
-        if better and np.isfinite(found):
-            flat, value, g, age, damping = flat + step, found, slope, age + 1, damping / 10
-            shape = None if np.linalg.norm(flat - at) > _MOVED * np.linalg.norm(flat) else shape
-        else:
-            damping, shape = max(10 * damping, 1e-3), shape if age == 0 else None
-        history.step.append(done)
-        history.value.append(value)
-        history.gradient_norm.append(float(np.linalg.norm(g)))
-        progress(done, steps, f"loss {value:.6g}")
-        if length <= tolerance or (level and not better):
-            status = "converged"
-            break
-        if damping > 1e6:
-            status = "stalled"
-            break
-    reason = {
-        "converged": "a step no longer changes the parameters or the loss, or the loss is zero to rounding",
-        "step limit": "the step limit was reached",
-        "stalled": "no damped step lowers the loss",
-    }[status]
-    return Descent(
-        params=to_numpy(back(flat)),
-        value=value,
-        gradient_norm=float(np.linalg.norm(g)),
-        status=status,
-        reason=reason,
-        n_steps=done,
-        seconds=time.perf_counter() - began,
-        history=history,
-    )
+class _SampleNewton(Damped):
+    dampings = (0.0, 0.0, 1e6)
+
+    def __init__(self, tolerance: float, floor: float, curvature: Callable[[Any], Any]) -> None:
+        super().__init__(tolerance, floor)
+        self.curvature = curvature
+
+    def solve(self, state: Point) -> np.ndarray:
+        if state.model is None:
+            state.model = _Curvature(np.asarray(self.curvature(self.params(state))), state.vector)
+        return state.model.step(state.gradient, state.damping)
+
+    def better(self, state: Point, trial: Trial) -> bool:
+        if _level(state, trial):
+            return bool(np.linalg.norm(trial[2]) < state.gradient_norm)
+        return trial[1] < state.value
+
+    def accept(self, state: Point, trial: Trial) -> None:
+        model, fresh = state.model, state.model.at is state.vector
+        if self.better(state, trial):
+            super().accept(state, trial)
+            moved = np.linalg.norm(state.vector - model.at)
+            state.model = None if moved > _MOVED * np.linalg.norm(state.vector) else model
+            return
+        state.damping, state.model = max(10 * state.damping, 1e-3), model if fresh else None
+        if _level(state, trial):
+            # Neither value nor gradient tells the two points apart: there is nothing left to gain.
+            state.length = 0.0
+
+
+def _level(state: Point, trial: Trial) -> bool:
+    return abs(trial[1] - state.value) <= _ROUNDING * abs(state.value)

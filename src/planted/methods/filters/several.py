@@ -20,7 +20,7 @@ from planted.methods._verdict import EXACT
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import to_jax
 from planted.objectives import ConvFilters
-from planted.solvers import FirstOrder, descend, least_squares
+from planted.solvers import FirstOrder, Monitor, descend, least_squares
 from planted.starts import random_rows
 
 _ROWS, _RESTARTS, _POLISHED, _STEPS = 4096, 16, 4, 1000
@@ -65,7 +65,7 @@ def start(problem: Any) -> Start:
         steps=_STEPS,
         key=run_key,
         side_by_side=True,
-        record_every=100,
+        monitor=Monitor(every=100),
         progress=problem.progress,
     )
     objective: Any = ConvFilters(patches, targets, act)

@@ -10,7 +10,6 @@ if its residuals carry no linear trace of the inputs, which the spurious minimum
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
@@ -23,14 +22,11 @@ from planted.methods._filters import recover_filter
 from planted.methods._method import Method
 from planted.methods._recovery import Start
 from planted.networks import ConvNetwork, match
-from planted.numerics.precision import to_numpy
-from planted.numerics.progress import Progress
 from planted.objectives import ConvSquared
+from planted.solvers import AdaptiveStep, Monitor, descend
 from planted.starts import SIGNS, output_radius, sign_restarts, uniform_start
 
-_CHUNK = 50
 _GRADIENT, _PROGRESS = 1e-3, 1e-8
-_GROWTH, _CUT = 1.1, 0.5
 _NEAR_ON_DATA = (0.3, 0.6, 0.3)
 
 
@@ -47,52 +43,25 @@ class ConvRestart:
     loss: float
 
 
-@partial(jax.jit, static_argnames="length")
-def _chunk(objective: ConvSquared, state: Any, length: int) -> Any:
-    """Some iterations of Algorithm 1 for each restart; a step that raises the loss is undone and halved."""
+class _Settled:
+    """Whether the best restart, or every one, has settled; `restarts` (4,) says which have."""
 
-    def one(state: Any) -> Any:
-        def body(state: Any, _: None) -> tuple[Any, None]:
-            params, value, gradient, step = state
-            trial = jax.tree.map(lambda x, g: x - step * g, params, gradient)
-            trial_value, trial_gradient = objective.traced_value_and_gradient(trial)
-            better = trial_value <= value
-            pick = lambda new, old: jax.tree.map(lambda x, y: jnp.where(better, x, y), new, old)  # noqa: E731
-            chosen = pick((trial, trial_value, trial_gradient), (params, value, gradient))
-            return (*chosen, step * jnp.where(better, _GROWTH, _CUT)), None
+    def __init__(self, energy: float, all_restarts: bool) -> None:
+        self.energy, self.all_restarts = energy, all_restarts
+        self.before, self.restarts = np.array(np.inf), np.array(False)
 
-        return jax.lax.scan(body, state, None, length=length)[0]
-
-    return jax.vmap(one)(state)
-
-
-def _descend(
-    objective: ConvSquared, starts: Any, step: float, limit: int, all_restarts: bool, progress: Progress
-) -> tuple[dict[str, np.ndarray], np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Params, whether each restart settled, and the curve of losses, until the best (or all) settle."""
-    values, gradients = jax.jit(jax.vmap(objective.traced_value_and_gradient))(starts)
-    state = (starts, values, gradients, jnp.full(len(values), step))
-    energy = float(objective.rows.mean(lambda block: 0.5 * jnp.sum(block["weight"] * block["y"] ** 2)))
-    done, before = 0, np.full(len(values), np.inf)
-    steps, curve = [], []
-    while True:
-        params, values, gradients, _ = state
-        losses = np.asarray(values)
-        lengths = np.asarray(jnp.linalg.norm(params["filter"], axis=1))
+    def __call__(self, state: Any) -> bool:
+        losses = np.asarray(state.value)
+        lengths, slopes, changes = (
+            np.asarray(jnp.linalg.norm(part, axis=1))
+            for part in (state.params["filter"], state.gradient["filter"], state.gradient["output"])
+        )
         # ‖v‖ ∂ℓ/∂v and √ℓ ∂ℓ/∂a have the units of the loss, whatever the scale of y and v.
-        norms = lengths * np.asarray(jnp.linalg.norm(gradients["filter"], axis=1))
-        norms = norms + energy**0.5 * np.asarray(jnp.linalg.norm(gradients["output"], axis=1))
+        norms = lengths * slopes + self.energy**0.5 * changes
         # Noise puts kinks next to a minimum, where the gradient stays large and only the loss can tell.
-        settled = (norms <= _GRADIENT * energy) | (before - losses <= _PROGRESS * energy)
-        before = losses
-        steps.append(done)
-        curve.append(losses)
-        finished = settled.all() if all_restarts else settled[np.argmin(losses)]
-        if finished or done >= limit:
-            return to_numpy(params), settled, (np.array(steps), np.array(curve))
-        state = _chunk(objective, state, _CHUNK)
-        done += _CHUNK
-        progress(min(done, limit), limit, f"loss {losses.min():.4g}")
+        self.restarts = (norms <= _GRADIENT * self.energy) | (self.before - losses <= _PROGRESS * self.energy)
+        self.before = losses
+        return bool(self.restarts.all() if self.all_restarts else self.restarts[np.argmin(losses)])
 
 
 def _fates(
@@ -139,10 +108,12 @@ def start(problem: Any) -> Start:
     for attempt, size in enumerate([first, n] if first < n else [n, n]):
         white = ConvSquared(patches[:size] @ whitener, targets[:size], act)
         starts = sign_restarts(uniform_start(keys[attempt], p, k, radius))
-        limit = problem.max_iterations
-        params, settled, curve = _descend(white, starts, step, limit, attempt > 0, problem.progress)
-        losses = curve[1][-1]
-        iterations += int(curve[0][-1])
+        settled = _Settled(float(np.mean(targets[:size] ** 2)) / 2, all_restarts=attempt > 0)
+        run = descend(
+            white, starts, AdaptiveStep(step), steps=problem.max_iterations, key=keys[attempt], side_by_side=True,
+            monitor=Monitor(settled=settled), progress=problem.progress,
+        )  # fmt: skip
+        params, losses, iterations = run.params, run.value, iterations + run.n_steps
         for index in np.argsort(losses):
             end = white.network({name: leaf[index] for name, leaf in params.items()})
             near = ConvNetwork(whitener @ end.filter, end.output, act).canonical()
@@ -157,8 +128,11 @@ def start(problem: Any) -> Start:
     winner = ConvNetwork(np.linalg.solve(whitener, network.filter), network.output, act).canonical()
     restarts = tuple(
         ConvRestart(signs, fate, float(value))
-        for signs, fate, value in zip(SIGNS, _fates(params, settled, white, winner, success), losses, strict=True)
+        for signs, fate, value in zip(
+            SIGNS, _fates(params, settled.restarts, white, winner, success), losses, strict=True
+        )
     )
+    curve = (np.array(run.history.step), np.array(run.history.value))
     details = {"restarts": restarts, "curve": curve, "n_iterations": iterations}
     return Start(network, "shared", loss, details=details)
 

@@ -18,7 +18,7 @@ from planted.methods._recovery import Start
 from planted.numerics.precision import to_jax
 from planted.objectives import Squared, smallest_curvature
 from planted.rows import ArrayRows
-from planted.solvers import Descent, FirstOrder, descend, lbfgs, sample_newton
+from planted.solvers import Descent, FirstOrder, Monitor, descend, lbfgs, sample_newton
 from planted.starts import random_rows, tensor_start
 
 _TRIAL_ROWS = 20_000
@@ -57,8 +57,8 @@ def _quadratic(problem: LabelProblem, loss: Squared, params: Any) -> Descent:
         return lbfgs(loss, params, steps=_STEPS, tolerance=1e-7, progress=problem.progress)
     rate = 1 / smallest_curvature(loss, params).norm
     return descend(
-        loss, to_jax(params), FirstOrder(optax.sgd(rate)), steps=20 * _STEPS, key=jax.random.key(0), tolerance=1e-7,
-        progress=problem.progress,
+        loss, to_jax(params), FirstOrder(optax.sgd(rate)), steps=20 * _STEPS, key=jax.random.key(0),
+        monitor=Monitor(tolerance=1e-7), progress=problem.progress,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from planted.methods._recovery import Start
 from planted.numerics.precision import to_jax
 from planted.objectives import Hermite24
 from planted.rows import ArrayRows
-from planted.solvers import FirstOrder, descend, unit_rows
+from planted.solvers import FirstOrder, Monitor, descend, unit_rows
 from planted.starts import random_rows
 
 _ROWS = 32_768
@@ -48,7 +48,7 @@ def start(problem: Problem) -> Start:
         steps=_STEPS,
         key=run_key,
         side_by_side=True,
-        record_every=100,
+        monitor=Monitor(every=100),
         progress=problem.progress,
     )
     best = int(np.argmin(run.value))

@@ -13,7 +13,7 @@ from planted.methods._method import Method
 from planted.methods._problem import Problem, in_memory
 from planted.methods._recovery import Start
 from planted.numerics.precision import to_jax
-from planted.solvers import FirstOrder, descend
+from planted.solvers import FirstOrder, Monitor, descend
 from planted.starts import random_rows
 
 _ROWS = 8192
@@ -54,7 +54,7 @@ def start(problem: Problem) -> Start:
         steps=_STEPS,
         key=run_key,
         side_by_side=True,
-        record_every=100,
+        monitor=Monitor(every=100),
         progress=problem.progress,
     )
     best = int(np.nanargmin(np.where(np.isfinite(run.value), run.value, np.inf)))
