@@ -31,9 +31,8 @@ def _sweep_cells(config: Config) -> list[Cell]:
 
 def _sweep_cell(config: Config, cell: Cell, seed: int) -> Rows:
     hits = reached(
-        cell["panel"], cell["value"], reading=cell["reading"], widest=max(config["panels"][cell["panel"]]),
-        problems=config["problems"], starts=config["starts"], steps=config["steps"], polish=config["polish"],
-        random_state=seed,
+        cell["panel"], cell["value"], reading=cell["reading"], problems=config["problems"], starts=config["starts"],
+        steps=config["steps"], polish=config["polish"], random_state=seed,
     )  # fmt: skip
     k, d = PANELS[cell["panel"]].sizes(cell["value"])
     return [cell | {"k": k, "d": d, "problem": i, "reached": int(row.sum())} for i, row in enumerate(hits)]
