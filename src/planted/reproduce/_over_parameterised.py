@@ -174,7 +174,7 @@ def reached(
     if reading == "signs":
         params["output"] = rng.choice([-1.0, 1.0], (problems, starts, k))
     losses = [Squared(one.X, one.y, act, np.ones(k) if reading == "ones" else None) for one in data]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *losses)
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *losses)
     ends = _ends(stacked, to_jax(params), plan.rate / k, steps, polish)
     return np.asarray(ends) < _GLOBAL
 
