@@ -28,8 +28,8 @@ from planted.objectives import (
     residual_matrix,
     stationary_points,
 )
-from planted.reproduce._local_convergence import local_convergence
-from planted.reproduce._over_parameterised import (
+from planted.reproduce.soltanolkotabi2017._local_convergence import local_convergence
+from planted.reproduce.soltanolkotabi2017._over_parameterised import (
     crossing_error,
     logistic_crossing,
     random_labels,

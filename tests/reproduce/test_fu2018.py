@@ -12,7 +12,7 @@ from planted import activations
 from planted.datasets import draw_planted
 from planted.objectives import label_loss
 from planted.reproduce import find
-from planted.reproduce._fu2018 import asymptotic_error, half_way, minimisers, quadratic_loss, slope
+from planted.reproduce.fu2018._labels import asymptotic_error, half_way, minimisers, quadratic_loss, slope
 from planted.solvers import FirstOrder, traced_descent
 from planted.starts import near
 

@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from planted.reproduce._local_convergence import local_convergence
-from planted.reproduce._over_parameterised import PANELS, crossing_error, logistic_crossing, random_labels, reached
 from planted.reproduce._store import Rows
 from planted.reproduce._study import Cell, Claim, Config, Entry, claim
+from planted.reproduce.soltanolkotabi2017._local_convergence import local_convergence
+from planted.reproduce.soltanolkotabi2017._over_parameterised import (
+    PANELS,
+    crossing_error,
+    logistic_crossing,
+    random_labels,
+    reached,
+)
 
 _READINGS = ("signs", "ones")
 """Both layers learned from v = ±1, as the text says; outputs fixed at one."""

@@ -17,7 +17,7 @@ from planted.datasets import make_planted
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.seeding import key_from
 from planted.objectives import Squared, jacobian_gram
-from planted.reproduce._over_parameterised import losses_along
+from planted.reproduce.soltanolkotabi2017._over_parameterised import losses_along
 from planted.starts import near
 
 _TINY = 1e-26
