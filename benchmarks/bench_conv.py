@@ -13,7 +13,7 @@ from planted.datasets import make_planted_conv
 from planted.methods import recover_conv
 from planted.methods._conv_polish import expected_error
 from planted.objectives import ConvSquared
-from planted.reproduce._du2017 import figure_1b, success_frequencies
+from planted.reproduce.du2017._shared_filter import figure_1b, success_frequencies
 
 SETTINGS = [(p, k, ratio) for p, k in ((5, 4), (20, 25), (100, 50)) for ratio in (1e-3, 0.01, 0.1, 0.5, 1.0, 2.0, k)]
 

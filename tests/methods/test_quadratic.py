@@ -5,13 +5,14 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from scipy.optimize import minimize
 
-from planted.activations import get
 from planted.datasets import make_planted
 from planted.methods._quadratic import determined, factorise, fit_matrix, recover_quadratic
 from planted.networks import ConvNetwork, Network
+from planted.numerics.precision import to_jax
 from planted.objectives import (
     PopulationConv,
     PopulationFullRankLandscape,
@@ -20,22 +21,21 @@ from planted.objectives import (
     Squared,
     approximate_minimum_bound,
     hessian_form,
+    jacobian_gram,
     quadratic_jacobian,
     quadratic_matrix,
     quadratic_verdict,
     residual_matrix,
     stationary_points,
 )
-from planted.reproduce._local_convergence import local_convergence
-from planted.reproduce._over_parameterised import (
+from planted.reproduce.soltanolkotabi2017._local_convergence import local_convergence
+from planted.reproduce.soltanolkotabi2017._over_parameterised import (
     crossing_error,
-    gradient_descent,
-    jacobian_gram,
     logistic_crossing,
     random_labels,
     reached,
 )
-from planted.solvers import leave_saddles, newton_polish, perturbed_descent
+from planted.solvers import FirstOrder, leave_saddles, newton_polish, perturbed_descent, traced_descent
 
 
 def problem(seed: int, n: int = 30, d: int = 4, k: int = 6) -> tuple[np.ndarray, ...]:
@@ -304,14 +304,15 @@ def test_gram_matrix_of_the_jacobian() -> None:
     first = quadratic_jacobian(X, W, v)
     features = (X @ W.T) ** 2
     with jax.enable_x64(True):
-        gram = jacobian_gram({"weights": jnp.asarray(W), "output": jnp.asarray(v)}, jnp.asarray(X), get("quadratic"))
+        loss = Squared(X, np.zeros(7), "quadratic")
+        gram = jacobian_gram(loss, {"weights": jnp.asarray(W), "output": jnp.asarray(v)}, jnp.asarray(X))
     np.testing.assert_allclose(gram, first.T @ first + features @ features.T, rtol=1e-10)
 
 
 def test_over_parameterised_networks_are_found_and_narrow_ones_are_not() -> None:
-    sizes = {"reading": "ones", "widest": 12, "problems": 3, "starts": 3, "steps": 500, "polish": 100}
-    assert reached("3a", 12, **sizes).all()
-    assert not reached("3a", 5, **sizes).all(axis=1).any()
+    sizes = {"problems": 3, "starts": 3, "steps": 500, "polish": 100}
+    assert reached("3a", 12, reading="ones", **sizes).all()
+    assert not reached("3a", 5, reading="signs", **sizes).all(axis=1).any()
 
 
 def test_outputs_of_a_quadratic_network_keep_their_signs_under_gradient_descent() -> None:
@@ -321,9 +322,8 @@ def test_outputs_of_a_quadratic_network_keep_their_signs_under_gradient_descent(
     start = {"weights": rng.standard_normal((6, 20)) / 20**0.5, "output": v}
     kept = lambda p: np.sum(np.asarray(p["weights"]) ** 2, axis=1) - 2 * np.asarray(p["output"]) ** 2  # noqa: E731
     with jax.enable_x64(True):
-        data = jnp.asarray(X), jnp.asarray(np.sum((X @ teacher.T) ** 2, axis=1))
-        end = gradient_descent(start, *data, 5e-4, get("quadratic"), 6000, 6000, "both")[0]
-    loss = Squared(X, np.asarray(data[1]), "quadratic")
+        loss = Squared(X, np.sum((X @ teacher.T) ** 2, axis=1), "quadratic")
+        end = traced_descent(loss, to_jax(start), FirstOrder(optax.sgd(5e-4)), steps=6000, record_every=6000)[0]
     assert loss.value(jax.tree.map(np.asarray, end)) < 0.2 * loss.value(start)
     assert np.array_equal(np.sign(end["output"]), v)
     below = kept(start) < -0.5

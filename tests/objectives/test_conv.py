@@ -17,7 +17,7 @@ from planted.objectives import (
     stationary_points,
     threshold,
 )
-from planted.reproduce._du2017 import figure_1b, success_frequencies
+from planted.reproduce.du2017._shared_filter import figure_1b, success_frequencies
 from planted.starts import output_radius, sign_restarts, uniform_start
 
 ACTIVATIONS = ["relu", "leaky_relu", "abs", "squared_relu", "softplus", "tanh", "sigmoid"]

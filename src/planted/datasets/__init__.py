@@ -4,6 +4,7 @@ from planted.datasets._patches import images_to_patches, make_planted_conv, patc
 from planted.datasets._planted import INPUTS, TASKS, make_planted
 from planted.datasets._tables import DataError, read_arrays, read_table, write_table
 from planted.datasets._teachers import OUTPUTS, WEIGHTS, teacher_output, teacher_weights
+from planted.datasets._traced import draw_planted
 
 __all__ = [
     "INPUTS",
@@ -11,6 +12,7 @@ __all__ = [
     "TASKS",
     "WEIGHTS",
     "DataError",
+    "draw_planted",
     "images_to_patches",
     "make_planted",
     "make_planted_conv",

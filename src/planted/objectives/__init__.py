@@ -27,6 +27,7 @@ from planted.objectives._full_rank import (
     whitening,
 )
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
+from planted.objectives._jacobian_gram import jacobian_gram
 from planted.objectives._landscape import SMALL, AssumptionError, Constants, Landscape, PopulationLandscape
 from planted.objectives._likelihood import Likelihood, check_probability, label_loss
 from planted.objectives._pairs import PopulationPairs, appendix_d
@@ -87,6 +88,7 @@ __all__ = [
     "flatten",
     "hessian_form",
     "hessian_of",
+    "jacobian_gram",
     "label_loss",
     "nearest_stationary_point",
     "quadratic_jacobian",

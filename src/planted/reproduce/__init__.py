@@ -1,33 +1,13 @@
 """The papers' figures and numbers, run again."""
 
 from planted.names import unknown
-from planted.reproduce import (
-    _du2017,
-    _fu2018,
-    _gao2018,
-    _gao2018_landscape,
-    _ge2017,
-    _ge2017_outputs,
-    _soltanolkotabi2017,
-    _soltanolkotabi2017_activations,
-    _spurious,
-)
+from planted.reproduce import _spurious, du2017, fu2018, gao2018, ge2017, soltanolkotabi2017
 from planted.reproduce._gallery import write_html, write_markdown
 from planted.reproduce._runner import run_studies
 from planted.reproduce._study import Claim, Entry, Study, claim
 
-_MODULES = (
-    _ge2017,
-    _ge2017_outputs,
-    _gao2018,
-    _gao2018_landscape,
-    _du2017,
-    _fu2018,
-    _soltanolkotabi2017_activations,
-    _soltanolkotabi2017,
-    _spurious,
-)
-ENTRIES: dict[str, Entry] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}
+_STUDIES = (ge2017, gao2018, du2017, fu2018, soltanolkotabi2017, _spurious)
+ENTRIES: dict[str, Entry] = {entry.name: entry for study in _STUDIES for entry in study.ENTRIES}
 
 
 def find(name: str) -> list[Entry]:

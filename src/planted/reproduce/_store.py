@@ -7,7 +7,8 @@ A store is a folder for one configuration and seed::
     out/<name>/<key>/table.parquet, study.json  written when every cell is there
 
 Every file is written beside its place and renamed into it. The JSON file is written last: a cell whose JSON is
-missing, or whose rows do not have the checksum it states, counts as not computed.
+missing, or whose rows do not have the checksum it states, counts as not computed. <key> contains :data:`REVISION`, so
+that cells computed by code that gave other numbers are not taken for this one's.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from planted.numerics.files import WriteError, write_whole
 
 Rows = list[dict[str, Any]]
 _SCALARS = (bool, int, float, str, type(None))
+
+REVISION = 2
+"""Of what studies compute: to be raised whenever the rows of some cell change."""
 
 
 class StoreError(OSError):
@@ -156,7 +160,7 @@ class Store:
 
     def __init__(self, out: str | os.PathLike[str], name: str, config: Any, seed: int) -> None:
         self.name, self.config, self.seed = name, jsonable(config), int(seed)
-        self.key = digest(name, self.config, self.seed)
+        self.key = digest(REVISION, name, self.config, self.seed)
         self.folder = Path(out) / name / self.key
         self._cells = self.folder / "cells"
 
@@ -171,7 +175,7 @@ class Store:
             for path in self._cells.glob(".*.part"):
                 if not _alive(path.suffixes[-2][1:]):
                     path.unlink(missing_ok=True)
-        record = {"name": self.name, "config": self.config, "seed": self.seed}
+        record = {"name": self.name, "config": self.config, "seed": self.seed, "revision": REVISION}
         write_atomically(self.folder / "config.json", _json(record))
 
     def load(self, cell: Mapping[str, Any]) -> CellResult | None:

@@ -10,6 +10,9 @@ from planted.solvers._least_squares import least_squares, normal_equations
 from planted.solvers._newton import newton_polish
 from planted.solvers._result import Descent, History
 from planted.solvers._sample_newton import sample_newton
+from planted.solvers._traced_descent import traced_descent
+from planted.solvers._traced_lbfgs import TracedEnd, traced_lbfgs
+from planted.solvers._traced_least_squares import traced_least_squares
 
 __all__ = [
     "AdaptiveStep",
@@ -19,6 +22,7 @@ __all__ = [
     "History",
     "Monitor",
     "Perturbation",
+    "TracedEnd",
     "descend",
     "gauss_newton",
     "lbfgs",
@@ -30,5 +34,8 @@ __all__ = [
     "sample_newton",
     "silent",
     "step_size_cuts",
+    "traced_descent",
+    "traced_lbfgs",
+    "traced_least_squares",
     "unit_rows",
 ]

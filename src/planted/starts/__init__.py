@@ -3,6 +3,7 @@
 from planted.starts._conv import SIGNS, output_radius, sign_restarts, uniform_start
 from planted.starts._expand import expanded_start
 from planted.starts._joint_diagonal import decompose
+from planted.starts._near import near
 from planted.starts._random import random_rows
 from planted.starts._tensor import TensorStart, start_from_moments, tensor_start
 from planted.starts._tensor_moments import choose_orders, neuron_moment
@@ -13,6 +14,7 @@ __all__ = [
     "choose_orders",
     "decompose",
     "expanded_start",
+    "near",
     "neuron_moment",
     "output_radius",
     "random_rows",

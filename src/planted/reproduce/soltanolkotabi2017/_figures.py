@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from planted.reproduce._local_convergence import local_convergence
-from planted.reproduce._over_parameterised import PANELS, crossing_error, logistic_crossing, random_labels, reached
 from planted.reproduce._store import Rows
 from planted.reproduce._study import Cell, Claim, Config, Entry, claim
+from planted.reproduce.soltanolkotabi2017._local_convergence import local_convergence
+from planted.reproduce.soltanolkotabi2017._over_parameterised import (
+    PANELS,
+    crossing_error,
+    logistic_crossing,
+    random_labels,
+    reached,
+)
 
 _READINGS = ("signs", "ones")
 """Both layers learned from v = ±1, as the text says; outputs fixed at one."""
@@ -31,9 +37,8 @@ def _sweep_cells(config: Config) -> list[Cell]:
 
 def _sweep_cell(config: Config, cell: Cell, seed: int) -> Rows:
     hits = reached(
-        cell["panel"], cell["value"], reading=cell["reading"], widest=max(config["panels"][cell["panel"]]),
-        problems=config["problems"], starts=config["starts"], steps=config["steps"], polish=config["polish"],
-        random_state=seed,
+        cell["panel"], cell["value"], reading=cell["reading"], problems=config["problems"], starts=config["starts"],
+        steps=config["steps"], polish=config["polish"], random_state=seed,
     )  # fmt: skip
     k, d = PANELS[cell["panel"]].sizes(cell["value"])
     return [cell | {"k": k, "d": d, "problem": i, "reached": int(row.sum())} for i, row in enumerate(hits)]

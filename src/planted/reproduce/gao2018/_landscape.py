@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+import optax
 from scipy.stats import ortho_group
 
 from planted import activations
@@ -24,6 +24,7 @@ from planted.numerics.precision import float64, to_jax
 from planted.objectives import Landscape, Objective, ScoreLandscape, Squared
 from planted.reproduce._study import Cell, Claim, Config, Entry, claim
 from planted.rows import ArrayRows
+from planted.solvers import FirstOrder, traced_descent, unit_rows
 
 RECOVERED = 0.05
 LOST = 0.1
@@ -35,23 +36,22 @@ Rows = list[dict[str, Any]]
 
 
 @partial(jax.jit, static_argnames=("steps", "every"))
-def _descend(
+def _errors(
     objective: Objective, start: jax.Array, inverse: jax.Array, rate: jax.Array, steps: int, every: int
 ) -> jax.Array:
-    def step(weights: jax.Array, _: Any) -> tuple[jax.Array, None]:
-        return weights - rate * objective.traced_value_and_gradient(weights)[1], None
+    """What :func:`learning_curve` reports (steps // every, 4), along gradient descent."""
 
-    def stretch(weights: jax.Array, _: Any) -> tuple[jax.Array, jax.Array]:
-        weights = lax.scan(step, weights, None, length=every)[0]
-        unit = weights / jnp.linalg.norm(weights, axis=1, keepdims=True)
+    def measure(weights: jax.Array) -> jax.Array:
+        unit = unit_rows(weights)
         cosine = jnp.abs(unit @ inverse)
         nearest = jnp.max(cosine, axis=0)
         by_row, by_column = 1 - jnp.min(jnp.max(cosine, axis=1)), 1 - jnp.min(nearest)
         errors = [jnp.minimum(by_row, by_column), jnp.maximum(by_row, by_column)]
         to_axes = 1 - jnp.min(jnp.max(jnp.abs(unit), axis=1))
-        return weights, jnp.stack([*errors, to_axes, jnp.sum(nearest > 1 - RECOVERED)])
+        return jnp.stack([*errors, to_axes, jnp.sum(nearest > 1 - RECOVERED)])
 
-    return lax.scan(stretch, start, None, length=steps // every)[1]
+    solver = FirstOrder(optax.sgd(rate))
+    return traced_descent(objective, start, solver, steps=steps, record_every=every, measure=measure)[1]
 
 
 @float64
@@ -71,7 +71,7 @@ def learning_curve(
     >>> found[-1]["iteration"], found[-1]["strict"] < 1e-3
     (200, True)
     """
-    errors = _descend(objective, to_jax(start), to_jax(np.linalg.inv(teacher)), to_jax(rate), steps, every)
+    errors = _errors(objective, to_jax(start), to_jax(np.linalg.inv(teacher)), to_jax(rate), steps, every)
     names = ("error", "strict", "to_axes", "found")
     return [
         {"iteration": every * (i + 1)}

@@ -25,11 +25,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from planted import activations
 from planted.activations import Activation
-from planted.numerics.precision import float64
-from planted.numerics.seeding import key_from
+from planted.datasets import make_planted
+from planted.numerics.precision import float64, to_jax
+from planted.objectives import Squared
+from planted.solvers import FirstOrder, traced_descent, traced_least_squares
 
 _ROWS = 100
 _GLOBAL = 1e-10
@@ -113,120 +116,32 @@ def crossing_error(values: np.ndarray, counts: np.ndarray, trials: int, seed: in
     return float(np.subtract(*np.percentile(crossings, [84, 16])) / 2)
 
 
-def _predict(params: Any, x: jax.Array, activation: Activation, neurons: Any = 1.0) -> jax.Array:
-    return (neurons * activation(x @ params["weights"].T)) @ params["output"]
+@partial(jax.jit, static_argnames=("steps", "every"))
+def losses_along(loss: Squared, starts: Any, rate: Any, steps: int, every: int) -> jax.Array:
+    """Losses (starts, steps // every) along gradient descents from starts stacked along a leading axis.
 
-
-def _loss(params: Any, x: jax.Array, y: jax.Array, activation: Activation, neurons: Any) -> jax.Array:
-    residual = _predict(params, x, activation, neurons) - y
-    return 0.5 * jnp.mean(residual * residual)
-
-
-@partial(jax.jit, static_argnames=("activation", "steps", "every", "layers"))
-def gradient_descent(
-    params: Any, x: jax.Array, y: jax.Array, rate: Any, activation: Activation, steps: int, every: int, layers: str,
-    neurons: Any = 1.0,
-) -> tuple[Any, jax.Array]:  # fmt: skip
-    """Plain gradient descent on the squared loss; the end and the losses (steps // every,).
-
-    `layers` is "both" or "first" (outputs stay as they are); `neurons` (k,) masks neurons out.
+    One start after another: products of small matrices are slower side by side.
     """
-
-    def one(state: Any, _: None) -> tuple[Any, None]:
-        gradient = jax.grad(_loss)(state, x, y, activation, neurons)
-        if layers == "first":
-            gradient = gradient | {"output": jnp.zeros_like(state["output"])}
-        return jax.tree.map(lambda leaf, slope: leaf - rate * slope, state, gradient), None
-
-    def record(state: Any, _: None) -> tuple[Any, jax.Array]:
-        state = jax.lax.scan(one, state, None, every)[0]
-        return state, _loss(state, x, y, activation, neurons)
-
-    return jax.lax.scan(record, params, None, steps // every)
+    solver = FirstOrder(optax.sgd(rate))
+    return jax.lax.map(lambda start: traced_descent(loss, start, solver, steps=steps, record_every=every)[1], starts)
 
 
-def jacobian_gram(
-    params: Any, x: jax.Array, activation: Activation, neurons: Any = 1.0, layers: str = "both"
-) -> jax.Array:
-    """Gram matrix (n, n) of the gradients of the predictions in the learned layers, without forming the Jacobian.
+@partial(jax.jit, static_argnames=("steps", "polish"))
+def _ends(losses: Squared, starts: Any, rate: Any, steps: int, polish: int) -> jax.Array:
+    """Final losses (problems, starts) of problems stacked along a leading axis, their starts along two."""
+    solver = FirstOrder(optax.sgd(rate))
 
-    By Lemma 5.4 it is (Σ_q v_q² φ'(w_q·xᵢ)φ'(w_q·xⱼ)) (xᵢ·xⱼ), and + φ(Wxᵢ)·φ(Wxⱼ) if `layers` is "both".
+    def end(loss: Squared, start: Any) -> jax.Array:
+        last, _ = traced_descent(loss, start, solver, steps=steps, record_every=steps)
+        finite = jax.tree.map(lambda new, old: jnp.where(jnp.isfinite(new), new, old), last, start)
+        return traced_least_squares(loss, finite, steps=polish)[1]
 
-    >>> params = {"weights": jnp.ones((1, 1)), "output": jnp.ones(1)}
-    >>> jacobian_gram(params, jnp.array([[2.0]]), activations.get("quadratic"))
-    Array([[80.]], dtype=float32)
-    """
-    z = x @ params["weights"].T
-    slopes, features = neurons * activation.derivative(z) * params["output"], neurons * activation(z)
-    first = (slopes @ slopes.T) * (x @ x.T)
-    return first + features @ features.T if layers == "both" else first
-
-
-@partial(jax.jit, static_argnames=("activation", "steps", "layers"))
-def _settle(
-    params: Any, x: jax.Array, y: jax.Array, activation: Activation, steps: int, neurons: Any, layers: str
-) -> jax.Array:
-    """Loss after Levenberg–Marquardt: steps −Jᵀ(JJᵀ + damping)⁻¹r through the n × n Gram matrix."""
-    n = len(y)
-
-    def value_of(point: Any) -> jax.Array:
-        return 0.5 * jnp.mean((_predict(point, x, activation, neurons) - y) ** 2)
-
-    def one(state: tuple[Any, jax.Array, jax.Array], _: None) -> tuple[Any, None]:
-        point, damping, value = state
-        r, pull = jax.vjp(lambda p: _predict(p, x, activation, neurons) - y, point)
-        factor = jnp.linalg.cholesky(jacobian_gram(point, x, activation, neurons, layers) + damping * jnp.eye(n))
-        (step,) = pull(jax.scipy.linalg.cho_solve((factor, True), r))
-        if layers == "first":
-            step = step | {"output": jnp.zeros_like(step["output"])}
-        trial = jax.tree.map(jnp.subtract, point, step)
-        reached = value_of(trial)
-        better = reached < value
-        damping = jnp.clip(jnp.where(better, damping / 3, damping * 4), 1e-9, 1e8)
-        kept = jax.tree.map(lambda new, old: jnp.where(better, new, old), trial, point)
-        return (kept, damping, jnp.where(better, reached, value)), None
-
-    start = (params, jnp.asarray(1.0, y.dtype), value_of(params))
-    return jax.lax.scan(one, start, None, steps)[0][2]
-
-
-@partial(jax.jit, static_argnames=("activation", "outputs", "shape", "problems", "starts", "steps", "polish"))
-def _ends(
-    key: jax.Array, rate: Any, d: Any, k: Any, activation: Activation, outputs: str, shape: tuple[int, int],
-    problems: int, starts: int, steps: int, polish: int,
-) -> jax.Array:  # fmt: skip
-    """Final losses (problems, starts) of planted problems with all-one outputs.
-
-    All sizes of a panel share one compiled program of shape (k, d): inputs beyond d are zero, and so are the first and
-    second derivatives of the loss in neurons beyond k, whose weights and outputs start at zero and stay there.
-    """
-    layers = "both" if outputs == "signs" else "first"
-    neurons, columns = jnp.arange(shape[0]) < k, jnp.arange(shape[1]) < d
-
-    def draw(key: jax.Array) -> jax.Array:
-        return jax.random.normal(key, shape, jnp.float64) / d**0.5 * neurons[:, None]
-
-    def problem(key: jax.Array) -> jax.Array:
-        teacher_key, input_key, start_key = jax.random.split(key, 3)
-        x = jax.random.normal(input_key, (_ROWS, shape[1]), jnp.float64) * columns
-        y = activation(x @ draw(teacher_key).T) @ neurons.astype(jnp.float64)
-
-        def start(key: jax.Array) -> jax.Array:
-            weight_key, sign_key = jax.random.split(key)
-            signs = jax.random.rademacher(sign_key, (shape[0],), jnp.float64) if outputs == "signs" else 1.0
-            params = {"weights": draw(weight_key), "output": signs * neurons.astype(jnp.float64)}
-            end, _ = gradient_descent(params, x, y, rate, activation, steps, steps, layers, neurons)
-            finite = jax.tree.map(lambda new, old: jnp.where(jnp.isfinite(new), new, old), end, params)
-            return _settle(finite, x, y, activation, polish, neurons, layers)
-
-        return jax.vmap(start)(jax.random.split(start_key, starts))
-
-    return jax.lax.map(problem, jax.random.split(key, problems))
+    return jax.lax.map(lambda pair: jax.vmap(partial(end, pair[0]))(pair[1]), (losses, starts))
 
 
 @float64
 def reached(
-    panel: str, value: int, *, reading: str = "signs", widest: int, problems: int, starts: int, steps: int, polish: int,
+    panel: str, value: int, *, reading: str = "signs", problems: int, starts: int, steps: int, polish: int,
     random_state: Any = 0,
 ) -> np.ndarray:  # fmt: skip
     """Which starts of which planted problems end at zero loss: booleans (problems, starts).
@@ -236,24 +151,31 @@ def reached(
     panel : str
         A name in :data:`PANELS`.
     value : int
-        Of k or d, at most `widest`: all values of a panel share one compiled program of that size.
+        Of k or d, whichever the panel varies.
     reading : "signs" or "ones"
         Both layers learned from v₀ = ±1, as the text says; or v = v* = 1 fixed and the weights learned.
 
     Examples
     --------
-    >>> hits = reached("3a", 8, reading="ones", widest=8, problems=2, starts=3, steps=200, polish=50)
+    >>> hits = reached("3a", 8, reading="ones", problems=2, starts=3, steps=200, polish=50)
     >>> hits.shape
     (2, 3)
     """
     if panel not in PANELS or reading not in ("signs", "ones"):
         raise ValueError(f"unknown panel {panel!r} or reading {reading!r}")
     plan = PANELS[panel]
-    k, d = plan.sizes(value)
-    ends = _ends(
-        key_from(random_state), plan.rate / k, d, k, plan.activation, reading, plan.sizes(widest), problems, starts,
-        steps, polish,
-    )  # fmt: skip
+    (k, d), act, rng = plan.sizes(value), plan.activation, np.random.default_rng(random_state)
+
+    def draw(*shape: int) -> np.ndarray:
+        return rng.standard_normal((*shape, k, d)) / d**0.5
+
+    data = [make_planted(_ROWS, d, k, activation=act, weights=draw(), random_state=rng) for _ in range(problems)]
+    params = {"weights": draw(problems, starts)}
+    if reading == "signs":
+        params["output"] = rng.choice([-1.0, 1.0], (problems, starts, k))
+    losses = [Squared(one.X, one.y, act, np.ones(k) if reading == "ones" else None) for one in data]
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *losses)
+    ends = _ends(stacked, to_jax(params), plan.rate / k, steps, polish)
     return np.asarray(ends) < _GLOBAL
 
 
@@ -300,18 +222,15 @@ def random_labels(
     if layers == "first":
         # With all outputs positive the start predicts far too much, and a long first step would silence every neuron.
         rate = rate / 10
-    x_key, y_key, w_key = jax.random.split(key_from(random_state), 3)
-    x = jax.random.normal(x_key, (_ROWS, d), jnp.float64)
-    y = jax.random.normal(y_key, (_ROWS,), jnp.float64)
-    # Signs in turn: those of a quadratic network stay, so that too few of one sign would decide the end.
-    output = jnp.where(jnp.arange(k) % 2 == 0, 1.0, -1.0) if layers == "both" else jnp.ones(k)
-    weights = jax.random.normal(w_key, (starts, k, d), jnp.float64) / d**0.5
-    params = {"weights": weights, "output": jnp.tile(output, (starts, 1))}
+    rng = np.random.default_rng(random_state)
+    X, y = rng.standard_normal((_ROWS, d)), rng.standard_normal(_ROWS)
+    params = {"weights": rng.standard_normal((starts, k, d)) / d**0.5}
+    if layers == "both":
+        # Signs in turn: those of a quadratic network stay, so that too few of one sign would decide the end.
+        params["output"] = np.tile(np.where(np.arange(k) % 2 == 0, 1.0, -1.0), (starts, 1))
+    loss = Squared(X, y, act, np.ones(k) if layers == "first" else None)
     every = max(steps // 200, 1)
-    # One start after another: products of small matrices are slower side by side.
-    losses = np.asarray(
-        jax.lax.map(lambda start: gradient_descent(start, x, y, rate, act, steps, every, layers)[1], params)
-    ).T
-    negative = np.minimum(np.asarray(y), 0.0)
+    losses = np.asarray(losses_along(loss, to_jax(params), rate, steps, every)).T
+    negative = np.minimum(y, 0.0)
     floor = float(np.sqrt(np.mean(negative**2) / 2)) if layers == "first" else 0.0
     return RandomLabels(activation, layers, k, d, _ROWS, every * np.arange(1, len(losses) + 1), np.sqrt(losses), floor)

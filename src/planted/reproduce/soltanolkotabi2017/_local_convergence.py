@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from planted import activations
-from planted.numerics.precision import float64
+from planted.datasets import make_planted
+from planted.numerics.precision import float64, to_jax
 from planted.numerics.seeding import key_from
-from planted.reproduce._over_parameterised import gradient_descent, jacobian_gram
+from planted.objectives import Squared, jacobian_gram
+from planted.reproduce.soltanolkotabi2017._over_parameterised import losses_along
+from planted.starts import near
 
 _TINY = 1e-26
 
@@ -76,33 +77,27 @@ def local_convergence(
     steps: int = 40_000,
     random_state: Any = 0,
 ) -> LocalConvergence:
-    """Descend from `distance` (in every entry) of a random teacher and fit the rate.
+    """Descend from `distance` (root mean square over entries) of a random teacher and fit the rate.
 
     >>> run = local_convergence("softplus", 8, 8, 10, steps=2000)
     >>> bool(run.losses[-1] < run.losses[0])
     True
     """
     act = activations.get(activation)
-    keys = jax.random.split(key_from(random_state), 4)
-    teacher = {
-        "weights": jax.random.normal(keys[0], (k, d), jnp.float64) / d**0.5,
-        "output": jnp.ones(k, jnp.float64),
-    }
-    x = jax.random.normal(keys[1], (n, d), jnp.float64)
-    y = act(x @ teacher["weights"].T) @ teacher["output"]
-    values = np.linalg.eigvalsh(np.asarray(jacobian_gram(teacher, x, act)))
+    rng = np.random.default_rng(random_state)
+    weights = rng.standard_normal((k, d)) / d**0.5
+    data = make_planted(n, d, k, activation=act, weights=weights, random_state=rng)
+    loss, teacher = Squared(data.X, data.y, act), {"weights": weights, "output": data.teacher.output}
+    values = np.linalg.eigvalsh(np.asarray(jacobian_gram(loss, to_jax(teacher), to_jax(data.X))))
     smallest, largest = max(values[0], 0.0) ** 0.5, values[-1] ** 0.5
     step = n / values[-1]
-    start = {
-        name: leaf + distance * jax.random.normal(key, leaf.shape, jnp.float64)
-        for key, (name, leaf) in zip(keys[2:], teacher.items(), strict=True)
-    }
+    start = near(key_from(rng), to_jax(teacher), distance * (k * d + k) ** 0.5, restarts=1)
     predicted = float((1 - step * smallest**2 / n) ** 2)
     # Long enough for the loss to fall by e⁻⁶⁰ at that rate, where `steps` allow it.
     enough = int(min(steps, np.ceil(-60 / np.log(predicted)))) if 0 < predicted < 1 else steps
     every = max(enough // 200, 1)
     steps = 200 * every
-    losses = np.asarray(gradient_descent(start, x, y, step, act, steps, every, "both")[1])
+    losses = np.asarray(losses_along(loss, start, step, steps, every)[0])
     live = losses[losses > _TINY]
     tail = live[len(live) // 2 :]
     slope = np.polyfit(np.arange(len(tail)) * every, np.log(tail), 1)[0] if len(tail) > 2 else float("nan")

@@ -12,8 +12,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
-from planted.methods import FATES, Trajectory, conv_descent, fate_code, population_gradient, typical_step
+from planted.methods import FATES, Trajectory, conv_descent, fate_code, typical_step
 from planted.networks import ConvNetwork
 from planted.numerics.precision import float64
 from planted.numerics.seeding import key_from
@@ -21,6 +22,7 @@ from planted.objectives import PopulationConv, stationary_points, threshold
 from planted.plots import plot_two_phases
 from planted.reproduce._store import Rows
 from planted.reproduce._study import Cell, Claim, Config, Entry, claim
+from planted.solvers import FirstOrder, traced_descent
 from planted.starts import SIGNS, sign_restarts, uniform_start
 
 _CHUNK = 100
@@ -147,22 +149,16 @@ def _draw(keys: jax.Array, patch_size: int, n_patches: int, ratio: jax.Array) ->
 
 
 @jax.jit
-def _advance(targets: Any, params: Any, eta: jax.Array) -> tuple[Any, jax.Array]:
+def _advance(losses: PopulationConv, params: Any, eta: jax.Array) -> tuple[Any, jax.Array]:
     """`_CHUNK` iterations of every restart of every draw, and where each is then."""
 
-    def one(target: Any, start: Any) -> tuple[Any, jax.Array]:
-        w, b = target
-
-        def body(_: int, point: Any) -> Any:
-            towards, change = population_gradient(point["filter"], point["output"], w, b)
-            return {"filter": point["filter"] - eta * towards, "output": point["output"] - eta * change}
-
-        last = jax.lax.fori_loop(0, _CHUNK, body, start)
-        k = b.shape[0]
-        opposite = (jnp.pi * jnp.sum(b) / (k + jnp.pi - 1) - b) / (jnp.pi - 1)
+    def one(loss: PopulationConv, start: Any) -> tuple[Any, jax.Array]:
+        w, b = loss.filter, loss.output
+        opposite = (jnp.pi * jnp.sum(b) / (b.shape[0] + jnp.pi - 1) - b) / (jnp.pi - 1)
+        last, _ = traced_descent(loss, start, FirstOrder(optax.sgd(eta)), steps=_CHUNK, record_every=_CHUNK)
         return last, fate_code(last["filter"], last["output"], w, b, opposite)
 
-    return jax.vmap(lambda target, four: jax.vmap(lambda start: one(target, start))(four))(targets, params)
+    return jax.vmap(lambda loss, four: jax.vmap(lambda start: one(loss, start))(four))(losses, params)
 
 
 @float64
@@ -188,10 +184,12 @@ def success_frequencies(
     targets, params = _draw(
         jax.random.split(key_from(random_state), draws), patch_size, n_patches, jnp.asarray(float(ratio))
     )
+    losses = [PopulationConv(ConvNetwork(w, a)) for w, a in zip(*map(np.asarray, targets), strict=True)]
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *losses)
     eta = typical_step(ratio**0.5, 1.0, n_patches)
     done, codes = 0, np.full((draws, len(SIGNS)), FATES.index("still moving"))
     while done < max_iterations and np.any(codes == FATES.index("still moving")):
-        params, fate = _advance(targets, params, eta)
+        params, fate = _advance(stacked, params, eta)
         codes, done = np.asarray(fate), done + _CHUNK
     good, bad, moving = (codes == index for index in range(len(FATES)))
     return Frequencies(

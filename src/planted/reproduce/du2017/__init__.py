@@ -1,0 +1,7 @@
+"""Du et al. (2017): a filter shared by patches."""
+
+from planted.reproduce.du2017 import _shared_filter
+
+ENTRIES = (*_shared_filter.ENTRIES,)
+
+__all__ = ["ENTRIES"]

@@ -1,0 +1,7 @@
+"""Fu, Chi and Liang (2018): binary labels."""
+
+from planted.reproduce.fu2018 import _labels
+
+ENTRIES = (*_labels.ENTRIES,)
+
+__all__ = ["ENTRIES"]

@@ -1,0 +1,7 @@
+"""Gao et al. (2018): score functions of any density, and the loss L."""
+
+from planted.reproduce.gao2018 import _landscape, _scores
+
+ENTRIES = (*_scores.ENTRIES, *_landscape.ENTRIES)
+
+__all__ = ["ENTRIES"]
