@@ -7,7 +7,7 @@ import pytest
 
 from planted import ConvNetwork, certify
 from planted.methods import conv_descent
-from planted.methods._conv_polish import polish
+from planted.methods._filter_polish import polish
 from planted.objectives import ConvSquared, PopulationConv, stationary_points
 
 MIXED, POSITIVE = [1.0, -1.0, 0.5, 0.2], [1.0, 1.0, 1.2, 0.9]

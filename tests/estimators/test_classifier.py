@@ -2,6 +2,8 @@
 
 import json
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pandas as pd
@@ -29,7 +31,7 @@ from planted.certificates import (
     uncertainty,
 )
 from planted.cli._main import app
-from planted.methods import classification
+from planted.methods import LABELS, LabelProblem
 from planted.names import ACTIVATIONS
 from planted.rows import ArrayRows
 
@@ -271,8 +273,9 @@ def fitted(labelled):
 
 
 def test_recovery_from_the_tensor_start_alone(labelled):
-    found = classification(labelled.X, labelled.y, 2, SIGMOID, key=jax.random.key(0), restarts=0)
-    assert found.status == "recovered"
+    problem = replace(LabelProblem.of(labelled.X, labelled.y, 2, SIGMOID), restarts=0)
+    found = LABELS["likelihood"](problem)
+    assert found.status == "estimated"
     assert found.details["start"] == "tensor"
     bound = cramer_rao(labelled.X, labelled.teacher.weights).expected_error
     # Eight parameters: the error over the bound is a χ₈/√8, below 2 with probability 1 − 1e-4.
@@ -280,15 +283,12 @@ def test_recovery_from_the_tensor_start_alone(labelled):
 
 
 def test_gradient_descent_ends_where_lbfgs_does(labelled):
-    few = slice(0, 4000)
-    ends = [
-        classification(labelled.X[few], labelled.y[few], 2, SIGMOID, key=jax.random.key(0), restarts=0, solver=solver)
-        for solver in ("lbfgs", "gradient")
-    ]
+    problem = LabelProblem.of(labelled.X[:4000], labelled.y[:4000], 2, SIGMOID)
+    ends = [LABELS["likelihood"](replace(problem, restarts=0, solver=solver)) for solver in ("lbfgs", "gradient")]
     quadratic = [end.descents["quadratic"].value for end in ends]
     assert quadratic[1] == pytest.approx(quadratic[0], abs=1e-6)
     with pytest.raises(ValueError, match="unknown solver"):
-        classification(labelled.X, labelled.y, 2, SIGMOID, key=jax.random.key(0), solver="newton")
+        replace(problem, solver="newton")
 
 
 def test_front_door(labelled, fitted):
@@ -296,7 +296,7 @@ def test_front_door(labelled, fitted):
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     np.testing.assert_array_equal(fitted.predict(labelled.X[:100]), (proba[:, 1] > 0.5).astype(int))
     assert fitted.certificate_.kind in ("local minimum", "global minimum")
-    low, high = fitted.uncertainty_.intervals()
+    low, high = fitted.confidence_intervals()["weights"]
     order = match(fitted.network_, labelled.teacher).permutation
     inside = (low[order] <= labelled.teacher.weights) & (labelled.teacher.weights <= high[order])
     assert inside.mean() > 0.6
@@ -312,14 +312,13 @@ def test_pipeline_frames_and_named_classes(labelled):
     np.testing.assert_array_equal(pipe.predict(pl.from_pandas(frame)), pipe.predict(frame))
 
 
-def test_warning_names_the_rows_that_would_do():
+def test_advice_names_the_rows_that_would_do():
     data = datasets.make_planted(
         300, 3, 2, activation="sigmoid", weights=2 * np.eye(2, 3), task="classification", random_state=0
     )
-    with pytest.warns(ConvergenceWarning) as caught:
-        est = PlantedClassifier(2, random_state=0).fit(data.X, data.y)
-    assert est.result_.status == "fitted"
-    assert f"about {est.result_.details['rows_needed']:,.0f} rows would bring it to 0.1" in str(caught[-1].message)
+    est = PlantedClassifier(2, random_state=0).fit(data.X, data.y)
+    assert est.result_.status == "estimated"
+    assert f"About {est.result_.details['rows_needed']:,.0f} rows would bring the error to 0.1" in est.result_.advice
 
 
 def test_bad_requests(labelled):

@@ -6,12 +6,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from planted import PlantedConvRegressor, match
 from planted.datasets import images_to_patches, make_planted_conv
-from planted.methods import ConvFilters, recover_filters
-from planted.methods._conv_filters import _network
+from planted.methods.filters.several import dense_network
 from planted.networks import Network
+from planted.objectives import ConvFilters
 
 
-@pytest.mark.filterwarnings("ignore:not recovered")
+@pytest.mark.filterwarnings("ignore:(misfit|ambiguous)")
 @pytest.mark.slow
 @parametrize_with_checks([PlantedConvRegressor(n_patches=1, max_iterations=100, random_state=0)])
 def test_scikit_learn_checks(estimator, check):
@@ -29,7 +29,7 @@ def test_two_filters_are_recovered(two_filters):
     model = PlantedConvRegressor(n_filters=2, random_state=0).fit(Z, y)
     assert model.result_.status == "recovered"
     assert isinstance(model.network_, Network)
-    assert match(model.network_, _network(teachers)).weight_error < 1e-8
+    assert match(model.network_, dense_network(teachers)).weight_error < 1e-8
     assert model.filter_.shape == (2, 4)
     np.testing.assert_allclose(model.predict(Z.reshape(1500, -1)), y, atol=1e-8)
 
@@ -54,10 +54,10 @@ def test_loss_of_several_filters_is_that_of_the_fully_connected_network(two_filt
 def test_too_few_rows_and_bad_counts_are_refused(two_filters):
     Z, y, _ = two_filters
     with pytest.raises(ValueError, match="10 rows cannot determine 2 filters"):
-        recover_filters(Z[:10], y[:10], 2)
+        PlantedConvRegressor(n_filters=2).fit(Z[:10], y[:10])
     with pytest.raises(ValueError, match="n_filters must be a positive integer"):
         PlantedConvRegressor(n_filters=0).fit(Z, y)
-    with pytest.raises(ValueError, match="y is constant"):
-        recover_filters(Z, np.ones(1500), 2)
+    with pytest.raises(ValueError, match="y is zero"):
+        PlantedConvRegressor(n_filters=2).fit(Z, np.zeros(1500))
     with pytest.raises(ValueError, match="expected filters"):
         ConvFilters(Z, y).value({"filters": np.ones((2, 4)), "output": np.ones((1, 4))})

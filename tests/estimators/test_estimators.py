@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from planted import PlantedRegressor, datasets, match
+from planted.inputs import Gaussian
 from planted.methods import METHODS
 from planted.names import METHODS as NAMES
 
@@ -60,7 +61,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def test_an_unknown_option_of_fit_is_refused():
-    with pytest.raises(TypeError, match="sample_weight, not weights"):
+    with pytest.raises(TypeError, match="takes X, y and sample_weight, not weights"):
         PlantedRegressor(1).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], weights=[1, 1, 1])
 
 
@@ -93,7 +94,7 @@ def test_same_seed_same_answer(planted_data):
 def test_landscape_recovers_inputs_with_a_mean_and_covariance(seed):
     rng = np.random.default_rng(seed)
     mixing = np.eye(4) + 0.4 * rng.standard_normal((4, 4))
-    law = datasets.input_laws.Gaussian(0.3 * rng.standard_normal(4), mixing @ mixing.T)
+    law = Gaussian(0.3 * rng.standard_normal(4), mixing @ mixing.T)
     data = datasets.make_planted(20_000, 4, 3, output="positive", inputs=law, random_state=seed)
     est = PlantedRegressor(3, method="landscape", random_state=seed).fit(data.X, data.y)
     assert match(est.network_, data.teacher).weight_error < 1e-8
@@ -117,16 +118,17 @@ def test_biases_are_recovered():
 def test_noise_is_not_called_recovered(planted_data):
     y = planted_data.y + 0.1 * np.random.default_rng(0).standard_normal(len(planted_data.y))
     est = PlantedRegressor(3, method="squared", random_state=0).fit(planted_data.X, y)
-    assert est.result_.status == "fitted"
+    assert est.result_.status == "estimated"
     assert est.result_.loss == pytest.approx(0.005, rel=0.1)
     assert match(est.network_, planted_data.teacher).weight_error < 0.05
 
 
 def test_landscape_says_when_outputs_are_not_positive(planted_data):
     y = -np.sum(planted_data.X**2, axis=1)
-    with pytest.warns(ConvergenceWarning, match="fewer than 3 positive eigenvalues.*method='auto'"):
+    with pytest.warns(ConvergenceWarning, match="F was not minimised .*fewer than 3 positive eigenvalues"):
         est = PlantedRegressor(3, method="landscape", random_state=0).fit(planted_data.X, y)
-    assert est.result_.status == "failed"
+    assert est.result_.status == "misfit"
+    assert est.result_.details["landscape"] == "not minimised"
     assert est.result_.relative_loss < 1
 
 

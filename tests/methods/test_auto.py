@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import time
-from dataclasses import asdict
-
-import jax
 import numpy as np
 import pytest
 
-from planted import Network, PlantedRegressor, activations, datasets, match
-from planted.bench import PEERS, BenchCell, OutOfTime, Peer, bench, read_records, summary
+from planted import Network, PlantedRegressor, datasets, match
 from planted.certificates import standard_errors
-from planted.methods import auto, choose_width, judge, refine
-from planted.methods._verdict import residual_p_value
+from planted.methods import METHODS, Facts, Problem, Start, choose_width, judge, recover, refine, residual_p_value
 
 
 @pytest.fixture(scope="module")
@@ -23,35 +16,78 @@ def data():
 
 
 def test_the_race_stops_at_the_first_that_verifies_itself(data):
-    found = auto(data.X, data.y, 4, activations.get("relu"), key=jax.random.key(0))
+    found = METHODS["auto"](Problem.of(data.X, data.y, 4))
     assert found.status == "recovered"
     assert list(found.details["race"]) == ["expand"]
 
 
 def test_noise_is_settled_by_runs_that_agree(data):
     y = data.y + 0.1 * np.random.default_rng(1).standard_normal(len(data.y))
-    found = auto(data.X, y, 4, activations.get("relu"), key=jax.random.key(0))
-    assert found.status == "fitted"
+    problem = Problem.of(data.X, y, 4)
+    found = METHODS["auto"](problem)
+    assert found.status == "estimated"
     assert found.details["agreeing_runs"] >= 2
-    best = refine(data.X, y, data.teacher)[1]
+    best = refine(problem, data.teacher).loss
     assert found.loss == pytest.approx(best, rel=1e-6)
 
 
 @pytest.mark.parametrize("k", [2, 5])
 def test_width_is_found(k):
     made = datasets.make_planted(1500, 6, k, weights="gaussian", output="mixed", noise=0.05, random_state=k)
-    width, losses = choose_width(made.X, made.y, activations.get("relu"), jax.random.key(0), 24)
+    width, losses = choose_width(Problem.of(made.X, made.y, 1), 24)
     assert width == k
     assert losses[k - 1] > 2 * losses[k]
 
 
+def verdict(X, y, network):
+    """The verdict on a network as it is, on rows X, y."""
+    return recover(Problem.of(X, y, network.n_hidden), Start(network, "given"), 0.0).verdict
+
+
 def test_verdicts(data):
     relu = data.teacher
-    assert judge(data.X, data.y, relu, 0.0).kind == "recovered"
-    assert judge(data.X[:20], data.y[:20], relu, 0.0).kind == "not enough data"
-    fewer = Network(relu.weights[:3], relu.output[:3])
-    fewer, loss, _ = refine(data.X, data.y, fewer)
-    assert judge(data.X, data.y, fewer, 2 * loss / np.var(data.y)).kind == "not this kind of network"
+    assert verdict(data.X, data.y, relu).status == "recovered"
+    few = verdict(data.X[:20], data.y[:20], relu)
+    assert few.status == "ambiguous"
+    fewer = verdict(data.X, data.y, Network(relu.weights[:3], relu.output[:3]))
+    assert fewer.status == "misfit"
+    assert fewer.p_value < 1e-3
+
+
+def test_rows_that_leave_weights_open_are_ambiguous():
+    """The same fit is recovered from rows in general position; every case has zero loss."""
+    rng = np.random.default_rng(0)
+    teacher = Network([[1.0, 0.5, -0.5]], [1.0])
+    X = rng.standard_normal((200, 3))
+    cases = {
+        "a repeated column": np.column_stack([X[:, :2], X[:, 1]]),
+        "few distinct rows": X[rng.integers(0, 4, 200)],
+        "a plane": X @ np.diag([1.0, 1.0, 0.0]),
+        "rows that do not count": np.where((X @ teacher.weights[0] > 0)[:, None] & (np.arange(200) > 4)[:, None], -X, X),
+    }
+    assert verdict(X, teacher.predict(X), teacher).status == "recovered"
+    for name, rows in cases.items():
+        assert verdict(rows, teacher.predict(rows), teacher).status == "ambiguous", name
+
+
+def test_an_outlying_row_does_not_hide_noise():
+    """One row times 10⁸ makes the relative loss tiny; the largest residual still tells that rows are not explained."""
+    rng = np.random.default_rng(0)
+    teacher = Network(np.eye(2), np.ones(2))
+    X = rng.standard_normal((300, 2))
+    X[0] *= 1e8
+    y = teacher.predict(X) + 0.1 * rng.standard_normal(300)
+    assert verdict(X, y, teacher).status != "recovered"
+
+
+def test_worse_than_the_mean_is_a_misfit():
+    assert judge(Facts(1.5, np.inf, 1000, 10, p_value=0.5, structure="that is worse than their mean")).status == "misfit"
+
+
+def test_a_constant_left_over_shows_in_the_residuals():
+    data = datasets.make_planted(1000, 3, 2, noise=0.1, random_state=0)
+    assert residual_p_value(data.X, data.y + 0.1, data.teacher) < 1e-6
+    assert residual_p_value(data.X, data.y, data.teacher) > 1e-3
 
 
 def test_residual_test_has_its_level_under_noise():
@@ -72,7 +108,7 @@ def test_standard_errors_against_repeated_data(name):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((300, 3))
         y = teacher.predict(X) + 0.1 * rng.standard_normal(300)
-        net = refine(X, y, teacher)[0]
+        net = refine(Problem.of(X, y, teacher.n_hidden, teacher.activation), teacher).network
         found = standard_errors(X, y, net)
         wanted = teacher.canonical()
         order = match(found.network, wanted).permutation
@@ -92,7 +128,7 @@ def test_robust_errors_see_unequal_noise():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4000, 1))
     y = teacher.predict(X) + (np.abs(X[:, 0]) > 1.5) * rng.standard_normal(4000)
-    net = refine(X, y, teacher)[0]
+    net = refine(Problem.of(X, y, teacher.n_hidden, teacher.activation), teacher).network
     plain, robust = (standard_errors(X, y, net, robust=flag).output[0] for flag in (False, True))
     assert robust > 1.2 * plain
 
@@ -112,69 +148,9 @@ def test_integer_weights_count_like_repeated_rows(data):
 def test_estimator_says_what_it_knows(data):
     est = PlantedRegressor(random_state=0).fit(data.X, data.y)
     assert est.n_hidden_ == 4
-    assert est.verdict_.kind == "recovered"
+    assert est.verdict_.status == est.result_.status == "recovered"
     assert match(est.network_, data.teacher).weight_error < 1e-6
     low, high = est.confidence_intervals(0.9)["weights"]
     assert np.all(high - low < 1e-6)
     with pytest.raises(ValueError, match="level"):
         est.confidence_intervals(1.0)
-
-
-def test_bench_resumes(tmp_path):
-    path = tmp_path / "bench.jsonl"
-    cell = BenchCell(3, 2, 40, "tanh")
-    first = list(bench((cell,), range(1), path, peers=("scikit-learn L-BFGS",)))
-    assert [entry["contender"] for entry in first] == ["planted", "scikit-learn L-BFGS"]
-    path.write_text(path.read_text() + '{"cut')
-    again = list(bench((cell,), range(1), path, peers=("scikit-learn L-BFGS",)))
-    assert again == first
-    assert read_records(path) == json.loads(json.dumps(first))
-
-
-@pytest.mark.parametrize("name", ["scikit-learn L-BFGS", "TensorLy moments"])
-def test_a_peer_fits_what_it_can(name):
-    cell = BenchCell(4, 2, 400)
-    made = cell.data(3)
-    assert PEERS[name].obstacle(cell) is None
-    fits = [PEERS[name].fit(made.X, made.y, cell, seed, np.inf) for seed in range(4)]
-    assert min(np.mean((net.predict(made.X) - made.y) ** 2) for net in fits) < 0.1 * np.var(made.y)
-
-
-@pytest.mark.parametrize("name", ["scikit-learn Adam", "optax Adam multi-start", "TensorLy moments"])
-def test_a_peer_out_of_time_has_no_network(name):
-    cell = BenchCell(4, 2, 400)
-    made = cell.data(3)
-    with pytest.raises(OutOfTime):
-        PEERS[name].fit(made.X, made.y, cell, 0, time.perf_counter())
-
-
-def test_bench_gives_peers_as_long_as_asked(tmp_path, monkeypatch):
-    path, cell, given = tmp_path / "bench.jsonl", BenchCell(3, 2, 40, "tanh"), []
-
-    def fit(X, y, cell, seed, until):
-        given.append(until - time.perf_counter())
-        raise OutOfTime
-
-    monkeypatch.setitem(PEERS, "idle", Peer(fit, "sklearn"))
-    ours, theirs = bench((cell,), range(1), path, peers=("idle",))
-    assert given[0] <= ours["seconds"]
-    assert theirs["runs"] == 0
-    assert not theirs["success"]
-    again, _ = bench((cell,), range(1), path, peers=("idle",), patience=1000.0)
-    assert again == ours
-    assert 500 * ours["seconds"] < given[1] <= 1000 * ours["seconds"]
-    list(bench((cell,), range(1), path, peers=("idle",)))
-    assert len(given) == 2
-
-
-def test_bench_without_a_run_in_time_has_no_error():
-    entry = {"cell": asdict(BenchCell(3, 2, 40)), "seed": 0, "contender": "slow", "seconds": 1.0, "runs": 0}
-    row = summary([entry | {"weight_error": None, "success": False}])[0]
-    assert row["weight_error"] is None
-    assert row["success"] == "0/1"
-
-
-def test_a_peer_without_its_package_is_left_out():
-    peer = PEERS["pyscnn"]
-    assert peer.obstacle(BenchCell(4, 2, 40, "tanh")) == "it has no tanh"
-    assert Peer(peer.fit, "no_such_package").obstacle(BenchCell(4, 2, 40)) == "no_such_package is not installed"

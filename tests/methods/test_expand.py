@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from planted import activations, datasets, match
-from planted.methods import expand
-from planted.methods._expand import Schedule
+from planted.inputs import Gaussian
+from planted.methods import METHODS, Free, Problem
 from planted.methods._merge import merge
-from planted.methods._orient import _signed_sum, orientation
-from planted.numerics.precision import float64
-from planted.numerics.seeding import key_from
+from planted.methods._orient import orientation
+from planted.methods._search import Schedule
 from planted.objectives import SymmetricPart, symmetric_part
 from planted.starts import expanded_start
+from planted.starts.output_layer import nearest_signs
 
 SPLIT = ["relu", "leaky_relu", "softplus", "abs", "sigmoid", "tanh", "erf"]
 
@@ -98,7 +98,7 @@ def test_signs_from_the_constant_agree_with_enumeration():
     numbers = np.random.default_rng(0).uniform(1, 2, 9)
     goal = float(numbers @ np.array([1, -1, 1, 1, -1, 1, -1, -1, 1]))
     best = min(itertools.product([1, -1], repeat=9), key=lambda signs: abs(numbers @ np.array(signs) - goal))
-    np.testing.assert_array_equal(_signed_sum(numbers, goal), best)
+    np.testing.assert_array_equal(nearest_signs(numbers, goal), best)
 
 
 def test_start_has_the_stated_spread_and_signs():
@@ -134,17 +134,16 @@ def test_random_teachers_are_recovered(name, bias, ratio, output):
     data = datasets.make_planted(
         ratio * k * d, d, k, activation=name, weights="gaussian", output=output, bias=bias, random_state=11
     )
-    found = expand(data.X, data.y, k, activations.get(name), fit_bias=bias, key=key_from(0))
+    found = METHODS["expand"](Problem.of(data.X, data.y, k, name, free=Free(bias)))
     assert found.status == "recovered"
     assert match(found.network, data.teacher).weight_error < 1e-6
 
 
-@float64
 def test_correlated_inputs_with_a_mean_and_an_intercept():
     rng = np.random.default_rng(2)
     mixing = np.eye(6) + 0.4 * rng.standard_normal((6, 6))
-    law = datasets.input_laws.Gaussian(0.5 * rng.standard_normal(6), mixing @ mixing.T)
+    law = Gaussian(0.5 * rng.standard_normal(6), mixing @ mixing.T)
     data = datasets.make_planted(1000, 6, 4, weights="gaussian", output="mixed", inputs=law, random_state=5)
-    found = expand(data.X, data.y + 3.0, 4, activations.get("relu"), fit_intercept=True, key=key_from(1))
+    found = METHODS["expand"](Problem.of(data.X, data.y + 3.0, 4, free=Free(intercept=True), random_state=1))
     assert match(found.network, data.teacher).weight_error < 1e-6
     assert found.network.intercept == pytest.approx(3.0, abs=1e-6)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+from typing import Any
+
 import numpy as np
 import optax
 import pytest
 from scipy.optimize import minimize
 
 from planted.datasets import make_planted
-from planted.methods._quadratic import determined, factorise, fit_matrix, recover_quadratic
+from planted.methods import METHODS, Problem, determined, factorise, fit_matrix, fit_quadratic
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import to_jax
 from planted.objectives import (
@@ -217,12 +219,12 @@ def test_both_solvers_leave_the_saddle_of_a_shared_filter() -> None:
 @pytest.mark.parametrize("output", ["ones", "mixed"])
 def test_recovers_the_matrix(output: str) -> None:
     data = make_planted(200, 8, 5, activation="quadratic", output=output, random_state=1)
-    found = recover_quadratic(data.X, data.y)
+    found = fit_quadratic(data.X, data.y)
     M = quadratic_matrix(data.teacher.weights, data.teacher.output)
-    assert found.status == "recovered"
+    assert found.unique
     np.testing.assert_allclose(found.matrix, M, atol=1e-9)
     assert found.network.n_hidden == 5
-    assert found.verdict.kind == "global minimum"
+    assert found.optimality.kind == "global minimum"
 
 
 def test_fits_random_labels_exactly_up_to_d_d_plus_1_over_2_rows() -> None:
@@ -230,9 +232,9 @@ def test_fits_random_labels_exactly_up_to_d_d_plus_1_over_2_rows() -> None:
     d = 12
     for n, exact in ((78, True), (120, False)):
         X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
-        found = recover_quadratic(X, y, n_hidden=2 * d, signs="mixed")
+        found = fit_quadratic(X, y, n_hidden=2 * d, signs="mixed")
         assert (found.relative_loss < 1e-12) is exact
-        assert found.verdict.kind == "global minimum"
+        assert found.optimality.kind == "global minimum"
         # The convex problem in all entries of M, solved by a dense factorisation.
         products = np.einsum("ni,nj->nij", X, X).reshape(n, -1)
         dense = products @ np.linalg.lstsq(products, y, rcond=None)[0]
@@ -242,9 +244,9 @@ def test_fits_random_labels_exactly_up_to_d_d_plus_1_over_2_rows() -> None:
 def test_one_sign_solves_the_semidefinite_problem() -> None:
     rng = np.random.default_rng(2)
     X, y = rng.standard_normal((60, 4)), rng.standard_normal(60)
-    found = recover_quadratic(X, y, signs="positive")
+    found = fit_quadratic(X, y, signs="positive")
     assert np.all(found.network.output > 0)
-    assert found.verdict.kind == "global minimum"
+    assert found.optimality.kind == "global minimum"
     M = np.zeros((4, 4))
     for _ in range(20_000):
         values, vectors = np.linalg.eigh(M - 0.02 * residual_matrix(X, y, M))
@@ -252,13 +254,26 @@ def test_one_sign_solves_the_semidefinite_problem() -> None:
     assert found.loss == pytest.approx(QuadraticForm(X, y).value(M), rel=1e-7)
 
 
+def recovery(n: int, d: int, k: int, **options: Any) -> Any:
+    data = make_planted(n, d, k, activation="quadratic", random_state=0, **options)
+    result = METHODS["quadratic"](Problem.of(data.X, data.y, k, "quadratic"))
+    M = quadratic_matrix(data.teacher.weights, data.teacher.output)
+    return result, np.linalg.norm(quadratic_matrix(result.network.weights, result.network.output) - M)
+
+
 def test_too_few_rows_and_noise_are_said() -> None:
-    data = make_planted(20, 8, 8, activation="quadratic", random_state=0)
-    few = recover_quadratic(data.X, data.y)
-    assert few.status == "fitted"
+    few, _ = recovery(20, 8, 8)
+    assert few.status == "ambiguous"
     assert "36 entries" in few.reason
-    noisy = make_planted(500, 5, 5, activation="quadratic", noise=0.1, random_state=0)
-    assert recover_quadratic(noisy.X, noisy.y).status == "fitted"
+    assert recovery(500, 5, 5, noise=0.1)[0].status == "estimated"
+
+
+def test_fewer_rows_than_entries_are_recovered_only_where_they_determine_the_network() -> None:
+    """39 numbers make a network of two neurons on 20 inputs: 150 rows determine them, 30 do not."""
+    enough, error = recovery(150, 20, 2, output="ones")
+    assert enough.status == "recovered"
+    assert error < 1e-9
+    assert recovery(30, 20, 2, output="ones")[0].status == "ambiguous"
 
 
 def test_factorise_pads_and_truncates() -> None:

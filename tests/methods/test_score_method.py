@@ -1,10 +1,11 @@
 """method="score", the law of the inputs that it uses, and what the front door decides about it."""
 
-import jax
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from planted import PlantedRegressor, activations, datasets, match
+from planted import PlantedRegressor, datasets, match
 from planted.inputs import (
     Gaussian,
     GaussianMixture,
@@ -15,10 +16,14 @@ from planted.inputs import (
     StudentT,
     input_law,
 )
-from planted.methods import InputsWarning, score
+from planted.methods import METHODS, InputsWarning, Problem
 
 # Means shorter than the least standard deviation: E[φ⁗(a·x)] < 0 for ReLU and every unit a, as Assumption 2(a) asks.
 MIXTURE = GaussianMixture([0.5, 0.5], [np.full(3, 0.3), np.full(3, -0.3)], np.stack([0.3 * np.eye(3), np.eye(3)]))
+
+
+def score(X, y, k, inputs):
+    return METHODS["score"](replace(Problem.of(X, y, k), inputs=input_law(inputs, X)))
 
 
 def overlap(found, teacher):
@@ -35,7 +40,7 @@ def test_directions_before_refinement(density, weights):
     data = datasets.make_planted(
         100_000, 3, 3, weights=weights, output="positive", inputs=density, condition_number=2.0, random_state=0
     )
-    found = score(data.X, data.y, 3, activations.get("relu"), key=jax.random.key(0), inputs=density)
+    found = score(data.X, data.y, 3, density)
     assert overlap(found, data.teacher) > 0.98
     assert match(found.network, data.teacher).weight_error < 1e-8
     assert (found.method, found.status) == ("score", "recovered")
@@ -46,10 +51,9 @@ def test_local_scores_are_estimated_on_whitened_rows():
     density = Gaussian([0.0, 0.0], [[1.0, 0.3], [0.3, 1.0]])
     data = datasets.make_planted(4000, 2, 2, inputs=density, random_state=0)
     stretch = np.array([1.0, 100.0])
-    relu, key = activations.get("relu"), jax.random.key(0)
     local = LocalLikelihood(bandwidth=1.0)
-    near = score(data.X, data.y, 2, relu, key=key, inputs=local)
-    far = score(data.X * stretch, data.y, 2, relu, key=key, inputs=local)
+    near = score(data.X, data.y, 2, local)
+    far = score(data.X * stretch, data.y, 2, local)
     rows = far.details["directions"] * stretch
     np.testing.assert_allclose(near.details["residuals"]["full-rank"], far.details["residuals"]["full-rank"], rtol=1e-3)
     assert np.all(np.isfinite(rows))
@@ -59,7 +63,7 @@ def test_local_scores_are_estimated_on_whitened_rows():
 
 def test_too_many_neurons():
     with pytest.raises(ValueError, match="n_hidden ≤ inputs"):
-        score(np.ones((9, 2)), np.arange(9.0), 3, activations.get("relu"), key=jax.random.key(0))
+        score(np.eye(9)[:, :2], np.arange(9.0), 3, "gaussian")
 
 
 @pytest.mark.parametrize("family", [Logistic, HyperbolicSecant, Laplace, StudentT])

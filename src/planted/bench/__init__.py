@@ -2,6 +2,18 @@
 
 from planted.bench._cells import FULL, QUICK, BenchCell
 from planted.bench._contest import bench, contest, draw, read_records, summary
-from planted.bench._peers import PEERS
+from planted.bench._peers import PEERS, OutOfTime, Peer
 
-__all__ = ["FULL", "PEERS", "QUICK", "BenchCell", "bench", "contest", "draw", "read_records", "summary"]
+__all__ = [
+    "FULL",
+    "PEERS",
+    "QUICK",
+    "BenchCell",
+    "OutOfTime",
+    "Peer",
+    "bench",
+    "contest",
+    "draw",
+    "read_records",
+    "summary",
+]

@@ -58,8 +58,8 @@ def describe_network(network: Any, names: list[str] | None = None, rows: int = 1
             line += f" {network.bias[i]:>+10.4f}"
         lines.append(line)
     hidden, cut = network.n_hidden - rows, network.n_features - columns
-    more = [f"{hidden} more neurons"] * (hidden > 0) + [f"{cut} more inputs"] * (cut > 0)
-    lines += [f"… {' and '.join(more)}"] * bool(more)
+    extra = [f"{hidden} more neurons"] * (hidden > 0) + [f"{cut} more inputs"] * (cut > 0)
+    lines += [f"… {' and '.join(extra)}"] * bool(extra)
     for name in ("intercept", "skip"):
         values = np.atleast_1d(arrays[name]) if name in arrays else np.zeros(0)
         if np.any(values):

@@ -64,12 +64,11 @@ def traced_descent(
     record = objective.traced_value if measure is None else measure
 
     def step(state: State, _: None) -> tuple[State, None]:
-        gradient = objective.traced_value_and_gradient(state.params)[1]
-        return solver.step(state, gradient, jax.random.fold_in(source, state.step)), None
+        return solver.step(objective, state, jax.random.fold_in(source, state.step))[0], None
 
     def stretch(state: State, _: None) -> tuple[State, Any]:
         state = jax.lax.scan(step, state, None, length=record_every)[0]
         return state, record(state.params)
 
-    state, records = jax.lax.scan(stretch, solver.init(params), None, length=steps // record_every)
+    state, records = jax.lax.scan(stretch, solver.init(objective, params), None, length=steps // record_every)
     return state.params, records
