@@ -6,9 +6,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from planted import PlantedConvRegressor, match
 from planted.datasets import images_to_patches, make_planted_conv
-from planted.methods import ConvFilters, recover_filters
+from planted.methods import recover_filters
 from planted.methods._conv_filters import _network
 from planted.networks import Network
+from planted.objectives import ConvFilters
 
 
 @pytest.mark.filterwarnings("ignore:not recovered")

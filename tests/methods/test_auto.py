@@ -12,9 +12,10 @@ import pytest
 
 from planted import Network, PlantedRegressor, activations, datasets, match
 from planted.bench import PEERS, BenchCell, OutOfTime, Peer, bench, read_records, summary
-from planted.certificates import standard_errors
+from planted.certificates import uncertainty
 from planted.methods import auto, choose_width, judge, refine
 from planted.methods._verdict import residual_p_value
+from planted.objectives import Squared
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def test_standard_errors_against_repeated_data(name):
         X = rng.standard_normal((300, 3))
         y = teacher.predict(X) + 0.1 * rng.standard_normal(300)
         net = refine(X, y, teacher)[0]
-        found = standard_errors(X, y, net)
+        found = uncertainty(Squared(X, y, net.activation), {"weights": net.weights, "output": net.output})
         wanted = teacher.canonical()
         order = match(found.network, wanted).permutation
         estimates.append(found.network.weights[order])
@@ -93,7 +94,8 @@ def test_robust_errors_see_unequal_noise():
     X = rng.standard_normal((4000, 1))
     y = teacher.predict(X) + (np.abs(X[:, 0]) > 1.5) * rng.standard_normal(4000)
     net = refine(X, y, teacher)[0]
-    plain, robust = (standard_errors(X, y, net, robust=flag).output[0] for flag in (False, True))
+    loss, params = Squared(X, y, net.activation), {"weights": net.weights, "output": net.output}
+    plain, robust = (uncertainty(loss, params, robust=flag).output[0] for flag in (False, True))
     assert robust > 1.2 * plain
 
 

@@ -40,7 +40,7 @@ def certify_labels(network: Any, data: Path, target: str, features: str | None, 
                 "gradient_norm": certificate.gradient_norm,
                 "min_eigenvalue": certificate.min_eigenvalue,
                 "expected_error": sure.expected_error,
-                "standard_errors": sure.standard_errors,
+                "standard_errors": sure.weights,
                 "local_geometry": None if basin is None else basin.numbers(),
             }
         )

@@ -172,9 +172,9 @@ class PlantedClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def confidence_intervals(self, level: float = 0.95) -> dict[str, np.ndarray]:
-        """Lower and upper ends {"weights": (2, k, d)} that each cover their weight with this probability."""
+        """Lower and upper ends (2, …) by name that each cover their parameter with this probability."""
         check_is_fitted(self)
-        return {"weights": np.stack(self.uncertainty_.intervals(level))}
+        return self.uncertainty_.intervals(level)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (n, 2) of the two classes."""

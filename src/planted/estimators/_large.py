@@ -6,7 +6,6 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -15,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from planted import activations
-from planted.certificates import Certificate, StandardErrors, Uncertainty, certify, information, standard_errors_over
+from planted.certificates import Certificate, Uncertainty, certify, uncertainty
 from planted.methods import ConvResult, Recovery, Verdict, choose_width, judge, refine
 from planted.methods._large import Reshaped, check_scaling, recover_over, relabelled, sample_size, without_intercept
 from planted.methods._large_other import classify_over, conv_over
@@ -23,7 +22,7 @@ from planted.networks import Network, match
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress
 from planted.numerics.seeding import key_from
-from planted.objectives import Likelihood, Squared, check_probability
+from planted.objectives import Likelihood, Squared, check_probability, curvature_matrix
 from planted.rows import Block, ChunkedRows, Counts, Engine, Journal, Survey, file_rows, survey
 from planted.solvers import sample_newton
 
@@ -129,7 +128,7 @@ class LargeFit:
     result: Recovery
     verdict: Verdict
     certificate: Certificate
-    standard_errors: StandardErrors | None
+    standard_errors: Uncertainty | None
     width_losses: dict[int, float] | None
     survey: Survey
     counts: Counts
@@ -194,10 +193,17 @@ def fit_large(
     verdict = judge(seen.X, seen.y, network, result.relative_loss, sample_weight=seen.weight)
     certificate = _certificate(rows, seen, result)
     errors = None
-    if network.n_hidden * (rows.n_features + 2) <= _PARAMETERS_WITH_ERRORS and not rows.weighted:
-        errors = standard_errors_over(rows, network, fit_intercept=fit_intercept)
+    if network.n_hidden * (rows.n_features + 2) <= _PARAMETERS_WITH_ERRORS:
+        errors = _uncertainty(rows, network, fit_intercept)
     journal.delete()
     return LargeFit(int(k), result, verdict, certificate, errors, losses, seen, rows.engine.counts)
+
+
+def _uncertainty(rows: ChunkedRows, network: Network, fit_intercept: bool) -> Uncertainty:
+    if not fit_intercept and network.intercept:
+        rows, network = rows.map(without_intercept, np.asarray(network.intercept)), without_offset(network)
+    loss = Squared.on(rows, network.activation, bias=network.bias is not None, intercept=fit_intercept)
+    return uncertainty(loss, loss.model.params(network))
 
 
 def _certificate(rows: ChunkedRows, seen: Survey, result: Recovery) -> Certificate:
@@ -284,7 +290,7 @@ def fit_large_labels(
         certificate = certify(Likelihood.on(coded, act, fit_bias), params)
     else:
         few = Likelihood(seen.X, seen.y, act, fit_bias)
-        near = sample_newton(few, partial(information, few), params).params
+        near = sample_newton(few, lambda point: curvature_matrix(few, point)[0], params).params
         certificate = certify(few, near)
         about = f"at the minimum of a random sample of {len(seen.y):,} rows"
         certificate = replace(certificate, reason=f"{certificate.reason} ({about})")

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from planted import activations
-from planted.certificates import StandardErrors, certify, standard_errors
+from planted.certificates import Uncertainty, certify, uncertainty
 from planted.estimators._large import Checkpoint, as_rows_in_chunks, fit_large, is_large
 from planted.methods import METHODS, assumed_inputs, choose_width, judge
 from planted.names import unknown
@@ -59,7 +59,7 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
     verdict_ : Verdict
         What can be said without the teacher: "recovered", "noise-limited", "not this kind of network" or "not enough
         data", with the reason.
-    standard_errors_ : StandardErrors
+    standard_errors_ : Uncertainty
         Of every parameter of the canonical network; missing above 1,000 parameters.
     method_ : str
         The method that found it.
@@ -164,9 +164,7 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
         self.verdict_ = judge(X, y, self.network_, result.relative_loss, sample_weight=sample_weight)
         self.certificate_ = self._certificate(X, y, sample_weight)
         if self.network_.n_hidden * (X.shape[1] + 2) <= _PARAMETERS_WITH_ERRORS:
-            self.standard_errors_: StandardErrors = standard_errors(
-                X, y, self.network_, fit_intercept=self.fit_intercept, sample_weight=sample_weight
-            )
+            self.standard_errors_: Uncertainty = self._uncertainty(X, y, sample_weight)
         if result.status == "failed":
             warnings.warn(f"{result.reason}. {result.advice}", ConvergenceWarning, stacklevel=2)
         return self
@@ -239,6 +237,14 @@ class PlantedRegressor(RegressorMixin, BaseEstimator):
             X, y, weight = X[some], y[some], None if weight is None else weight[some]
         loss = Squared(X, y - net.intercept, net.activation, bias=net.bias is not None, sample_weight=weight)
         return certify(loss, params)
+
+    def _uncertainty(self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None) -> Uncertainty:
+        net = self.network_
+        if not self.fit_intercept:
+            net, y = net.replace(intercept=0.0), y - net.intercept
+        bias, intercept = net.bias is not None, bool(self.fit_intercept)
+        loss = Squared(X, y, net.activation, bias=bias, sample_weight=sample_weight, intercept=intercept)
+        return uncertainty(loss, loss.model.params(net))
 
     def confidence_intervals(self, level: float = 0.95) -> dict[str, np.ndarray]:
         """Lower and upper ends (2, …) of every parameter of the canonical network, `standard_errors_.network`.

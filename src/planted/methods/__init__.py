@@ -19,7 +19,7 @@ from planted.methods._conv_dynamics import (
     step_size_bound,
     typical_step,
 )
-from planted.methods._conv_filters import ConvFilters, recover_filters
+from planted.methods._conv_filters import recover_filters
 from planted.methods._expand import expand
 from planted.methods._hermite import hermite
 from planted.methods._label_width import choose_label_width
@@ -47,7 +47,6 @@ __all__ = [
     "FATES",
     "METHODS",
     "VERDICTS",
-    "ConvFilters",
     "ConvRestart",
     "ConvResult",
     "InputsWarning",

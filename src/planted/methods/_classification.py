@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import Any
 
 import jax
@@ -12,14 +11,21 @@ import numpy as np
 import optax
 
 from planted.activations import Activation
-from planted.certificates import Uncertainty, information, uncertainty
+from planted.certificates import Uncertainty, uncertainty
 from planted.inputs import Gaussian
 from planted.methods._recovery import Recovery
 from planted.names import unknown
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.progress import Progress
-from planted.objectives import Likelihood, Params, Squared, check_probability, smallest_curvature
+from planted.objectives import (
+    Likelihood,
+    Params,
+    Squared,
+    check_probability,
+    curvature_matrix,
+    smallest_curvature,
+)
 from planted.rows import ArrayRows
 from planted.solvers import Descent, FirstOrder, descend, lbfgs, sample_newton, silent
 from planted.starts import random_rows, tensor_start
@@ -74,7 +80,7 @@ def _quadratic(loss: Squared, params: Params, solver: str, steps: int, progress:
 def _judge(sure: Uncertainty, run: Descent, null: float) -> tuple[str, str, str, float]:
     """Status, reason, advice and the rows that the noise needs."""
     needed = sure.rows_for(ACCURATE)
-    if np.abs(sure.weights).max() > _DIVERGED:
+    if np.abs(sure.estimate["weights"]).max() > _DIVERGED:
         return (
             "failed",
             "the labels can be told apart almost without error, so the likelihood grows with the weights",
@@ -167,7 +173,9 @@ def classification(
     likelihood = Likelihood.on(rows, activation, fit_bias)
     refined = lbfgs(likelihood, quadratic.params, steps=300, tolerance=1e-8, progress=progress)
     # Quasi-Newton steps stop at the rounding of the value; scoring steps go on to that of the gradient.
-    scored = sample_newton(likelihood, partial(information, likelihood), refined.params, steps=_SCORING_STEPS)
+    scored = sample_newton(
+        likelihood, lambda point: curvature_matrix(likelihood, point)[0], refined.params, steps=_SCORING_STEPS
+    )
     params: Any = scored.params
     sure = uncertainty(likelihood, params)
     share = float(np.mean(y))
@@ -190,7 +198,7 @@ def classification(
             "cross_entropy": float(scored.value),
             "expected_error": sure.expected_error,
             "rows_needed": needed,
-            "standard_errors": sure.standard_errors,
+            "standard_errors": sure.weights,
             "start": "tensor" if by_tensor else "random",
             "tensor_start": outcome,
         },

@@ -16,58 +16,18 @@ import optax
 from numpy.typing import ArrayLike
 
 from planted import activations
-from planted.activations import Activation
 from planted.methods._recovery import Recovery, verdict
 from planted.networks import ConvNetwork, Network, as_patches
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.progress import Progress
 from planted.numerics.seeding import key_from
 from planted.numerics.validation import as_matrix, count
-from planted.objectives import Params, RowObjective
-from planted.rows import ArrayRows, Block
+from planted.objectives import ConvFilters
 from planted.solvers import FirstOrder, descend, least_squares, silent
 from planted.starts import random_rows
 
 _ROWS, _RESTARTS, _POLISHED, _STEPS = 4096, 16, 4, 1000
 _SOLVER = FirstOrder(optax.adam(optax.cosine_decay_schedule(0.03, _STEPS)))
-
-
-class ConvFilters(RowObjective):
-    """½ mean (Σ_f Σ_i output_fi φ(filters_f·Z_i) − y)² over {"filters": (f, p), "output": (f, k)}.
-
-    A block holds activations (rows, k, f), as many numbers as the fully connected network has neurons.
-
-    >>> loss = ConvFilters([[[3.0], [-1.0]]], [3.0])
-    >>> loss.value({"filters": np.ones((1, 1)), "output": np.ones((1, 2))})
-    0.0
-    """
-
-    _arrays = ("rows",)
-    _static = ("activation",)
-    non_negative = True
-    rows: ArrayRows
-
-    @float64
-    def __init__(self, Z: ArrayLike, y: ArrayLike, activation: Any = "relu") -> None:
-        self.rows = ArrayRows(to_jax(as_matrix("Z", Z, 3)), to_jax(as_matrix("y", y, 1)))
-        self.activation: Activation = activations.get(activation)
-
-    def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
-        """Filters (f, p) and output (f, k)."""
-        p, k = self.n_features, self.rows.blocks["x"].shape[-2]
-        shapes = {name: array.shape for name, array in arrays.items()}
-        f = len(arrays["filters"]) if "filters" in arrays and arrays["filters"].ndim else 0
-        if shapes != {"filters": (f, p), "output": (f, k)}:
-            raise ValueError(f"params have shapes {shapes}, expected filters (f, {p}) and output (f, {k})")
-
-    def predict(self, params: Params, x: jax.Array) -> jax.Array:
-        """Network output (r,) for patches x (r, k, p), traceable."""
-        return jnp.einsum("rkf,fk->r", self.activation(x @ params["filters"].T), params["output"])
-
-    def block_sum(self, params: Params, block: Block) -> jax.Array:
-        """½ Σ weight (prediction − y)² over a block."""
-        residual = self.predict(params, block["x"]) - block["y"]
-        return 0.5 * jnp.sum(block["weight"] * residual * residual)
 
 
 def _network(filters: list[ConvNetwork]) -> Network:

@@ -26,9 +26,9 @@ from planted.methods._tensor import _outputs
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.progress import Progress
-from planted.objectives import FullRankLandscape, Squared, read_off, whitening
+from planted.objectives import FullRankLandscape, Squared, curvature_matrix, read_off, whitening
 from planted.rows import ArrayRows, Block, ChunkedRows, Survey
-from planted.solvers import Descent, lbfgs, normal_equations, sample_newton, silent
+from planted.solvers import Descent, lbfgs, sample_newton, silent
 from planted.starts import random_rows, start_from_moments
 from planted.starts.output_layer import least_squares_outputs
 
@@ -233,7 +233,7 @@ def polish_over(loss: Squared, seen: Survey, params: dict[str, Any], progress: P
         return lbfgs(loss, params, steps=1000, tolerance=1e-12, target=enough, progress=progress)
 
     def curvature(point: Any) -> Any:
-        return normal_equations(few, point)[0]
+        return curvature_matrix(few, point)[0]
 
     return sample_newton(loss, curvature, params, floor=enough, progress=progress)
 

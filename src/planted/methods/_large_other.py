@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from planted.activations import Activation
-from planted.certificates import Uncertainty, information, uncertainty
+from planted.certificates import Uncertainty, uncertainty
 from planted.methods._classification import _judge, classification
 from planted.methods._conv import ConvResult, _verdict, _whitener, recover_conv
 from planted.methods._conv_polish import ConvChart
@@ -19,9 +19,9 @@ from planted.methods._recovery import Recovery
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.progress import Progress
-from planted.objectives import ConvSquared, Likelihood, Squared
+from planted.objectives import ConvSquared, Likelihood, Squared, curvature_matrix
 from planted.rows import ArrayRows, ChunkedRows, Survey
-from planted.solvers import normal_equations, sample_newton, silent
+from planted.solvers import sample_newton, silent
 
 Once = Callable[[str, Callable[[], dict[str, np.ndarray]]], dict[str, np.ndarray]]
 _ROUNDING = 1e-25
@@ -63,7 +63,7 @@ def classify_over(
     start: Any = {name: arrays[name] for name in ("bias", "weights")} if fit_bias else arrays["weights"]
     likelihood = Likelihood.on(rows, activation, fit_bias)
     few = Likelihood.on(ArrayRows(to_jax(seen.X), to_jax(seen.y)), activation, fit_bias)
-    run = sample_newton(likelihood, lambda point: information(few, point), start, progress=progress)
+    run = sample_newton(likelihood, lambda point: curvature_matrix(few, point)[0], start, progress=progress)
     sure = uncertainty(likelihood, run.params)
     share = seen.mean
     null = -(share * np.log(share) + (1 - share) * np.log(1 - share)) if 0 < share < 1 else 0.0
@@ -85,7 +85,7 @@ def classify_over(
             "cross_entropy": float(run.value),
             "expected_error": sure.expected_error,
             "rows_needed": needed,
-            "standard_errors": sure.standard_errors,
+            "standard_errors": sure.weights,
             "rows": seen.n_rows,
             "sample": len(seen.y),
         },
@@ -126,7 +126,7 @@ def conv_over(
     energy = 0.5 * (seen.variance + seen.mean**2)
 
     def curvature(point: Any) -> Any:
-        return normal_equations(few, point)[0]
+        return curvature_matrix(few, point)[0]
 
     run = sample_newton(chart, curvature, start, floor=_ROUNDING * energy, progress=progress)
     network = chart.network(run.params)

@@ -22,9 +22,8 @@ from jax.scipy.sparse.linalg import cg
 
 from planted.numerics.precision import float64, to_numpy
 from planted.numerics.progress import Progress, silent
-from planted.objectives import Squared, SymmetricPart, evaluate_with_gradient, split
+from planted.objectives import Squared, SymmetricPart, energy, evaluate_with_gradient, split
 from planted.rows import Block
-from planted.solvers._least_squares import _energy
 from planted.solvers._result import Descent, History
 
 _RIDGE = 1e-5
@@ -138,7 +137,7 @@ def gauss_newton(
     rough = cast(objective)
     kind = jax.tree.leaves(objective.rows)[0].dtype
     point = jax.tree.map(lambda leaf: jnp.asarray(leaf, kind), params)
-    floor = float(_energy(objective)) * tolerance**2
+    floor = float(energy(objective)) * tolerance**2
     value, gradient = evaluate_with_gradient(objective, point)
     value, norm = float(value), _norm(gradient)
     history, damping, status = History(), 1e-3, "step limit"
