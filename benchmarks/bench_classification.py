@@ -122,7 +122,7 @@ def variance_ratio(length, n=400_000, k=3, d=20):
     bread = np.linalg.inv(label_loss(data.X, data.teacher.predict(data.X), k).hessian(weights))
     middle = np.asarray(_gram(label_loss(data.X, data.y, k), jnp.asarray(weights), False))
     sandwich = np.trace(bread @ middle @ bread) / n
-    return sandwich / np.sum(cramer_rao(data.X, weights).standard_errors ** 2)
+    return sandwich / np.sum(cramer_rao(data.X, weights).weights ** 2)
 
 
 def report_efficiency(lengths=(1.5, 2.0, 3.0, 4.0, 6.0)):

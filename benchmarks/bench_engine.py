@@ -13,10 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from bench_recovery import Cell, unit_gradient
 from planted import PlantedRegressor, activations, match
 from planted.bench import PEERS, BenchCell, own
-from planted.certificates import standard_errors
+from planted.certificates import uncertainty
 from planted.datasets import make_planted
 from planted.methods import METHODS, choose_width
 from planted.numerics.seeding import key_from
+from planted.objectives import Squared
 
 RELU = activations.get("relu")
 
@@ -63,7 +64,8 @@ def noise(seeds):
     for seed in seeds:
         data = make_planted(20_000, 20, 10, weights="gaussian", output="mixed", noise=0.1, random_state=seed)
         est = fit(data, 10, seed)
-        bound = standard_errors(data.X, data.y, data.teacher)
+        loss = Squared(data.X, data.y)
+        bound = uncertainty(loss, loss.model.params(data.teacher))
         found = est.standard_errors_.network
         order = match(found, bound.network).permutation
         ends = est.confidence_intervals(0.95)

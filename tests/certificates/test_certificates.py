@@ -22,7 +22,6 @@ from planted.certificates import (
     certify,
     find_kinks,
     flat_symmetries,
-    known_minimum,
     rho,
     smallest_curvature,
 )
@@ -451,8 +450,8 @@ def test_saddles_are_left_along_the_direction_given(name: str) -> None:
 
 def test_only_population_losses_have_a_minimum_known_by_theorem() -> None:
     data = planted.datasets.make_planted(400, 3, 3, random_state=0)
-    assert known_minimum(Landscape(data.X, data.y, "relu")) is None
-    assert known_minimum(PopulationLandscape(data.teacher)) is not None
+    assert Landscape(data.X, data.y, "relu").known_minimum() is None
+    assert PopulationLandscape(data.teacher).known_minimum() is not None
 
 
 # Assumptions.

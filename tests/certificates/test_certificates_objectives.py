@@ -21,6 +21,10 @@ LABELS = (RNG.random(400) < 1 / (1 + np.exp(-DATA.X[:, 0]))).astype(float)
 NEAR = TEACHER.weights + 0.2 * RNG.standard_normal((3, 3))
 
 EVERY: dict[str, tuple] = {
+    "ConvFilters": (
+        lambda: objectives.ConvFilters(PATCHES, FILTER.predict(PATCHES) + 0.1, "softplus"),
+        {"filters": np.array([[1.0, 0.7]]), "output": np.array([[1.0, -0.5, 0.4]])},
+    ),
     "ConvSquared": (
         lambda: objectives.ConvSquared(PATCHES, FILTER.predict(PATCHES) + 0.1, "softplus"),
         {"filter": np.array([1.0, 0.7]), "output": np.array([1.0, -0.5, 0.4])},
@@ -29,6 +33,10 @@ EVERY: dict[str, tuple] = {
     "Hermite24": (lambda: objectives.Hermite24(DATA.X, DATA.y), NEAR),
     "Landscape": (lambda: objectives.Landscape(DATA.X, DATA.y), NEAR),
     "Likelihood": (lambda: objectives.Likelihood(DATA.X, LABELS), 0.1 * NEAR[:1]),
+    "LogisticLikelihood": (
+        lambda: objectives.LogisticLikelihood(DATA.X, LABELS, "tanh"),
+        {"weights": 0.1 * NEAR[:1], "output": np.array([5.0])},
+    ),
     "PopulationConv": (
         lambda: objectives.PopulationConv(ConvNetwork(FILTER.filter, FILTER.output)),
         {"filter": np.array([1.0, 0.7]), "output": np.array([1.0, -0.5, 0.4])},
@@ -40,6 +48,10 @@ EVERY: dict[str, tuple] = {
     "PopulationSquared": (lambda: objectives.PopulationSquared(TEACHER), NEAR),
     "QuadraticForm": (lambda: objectives.QuadraticForm(DATA.X, DATA.y), np.eye(3)),
     "ScoreLandscape": (lambda: objectives.ScoreLandscape(DATA.X, DATA.y, inputs.Gaussian(np.zeros(3))), NEAR),
+    "SoftmaxLikelihood": (
+        lambda: objectives.SoftmaxLikelihood(DATA.X, LABELS + (DATA.X[:, 1] > RNG.standard_normal(400)), "tanh"),
+        {"weights": 0.1 * NEAR[:1], "output": np.array([[1.0], [-1.0], [3.0]])},
+    ),
     "Squared": (lambda: objectives.Squared(DATA.X, DATA.y + 0.1 * LABELS, "softplus"), NEAR),
     "SymmetricPart": (
         lambda: objectives.SymmetricPart(DATA.X, DATA.y + 0.1 * LABELS, "softplus", output=np.ones(3)),
@@ -56,7 +68,9 @@ GLOBAL = (
 def test_every_objective_is_here() -> None:
     classes = {name for name in objectives.__all__ if inspect.isclass(getattr(objectives, name))}
     kinds = {
-        n for n in classes if issubclass(getattr(objectives, n), Objective) and n not in ("Objective", "RowObjective")
+        n
+        for n in classes
+        if issubclass(getattr(objectives, n), Objective) and n not in ("Objective", "RowObjective", "Fit")
     }
     assert kinds == set(EVERY)
 

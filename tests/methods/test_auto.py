@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from planted import Network, PlantedRegressor, datasets, match
-from planted.certificates import standard_errors
+from planted.certificates import uncertainty
 from planted.methods import METHODS, Facts, Problem, Start, choose_width, judge, recover, refine, residual_p_value
+from planted.objectives import Squared
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,9 @@ def test_rows_that_leave_weights_open_are_ambiguous():
         "a repeated column": np.column_stack([X[:, :2], X[:, 1]]),
         "few distinct rows": X[rng.integers(0, 4, 200)],
         "a plane": X @ np.diag([1.0, 1.0, 0.0]),
-        "rows that do not count": np.where((X @ teacher.weights[0] > 0)[:, None] & (np.arange(200) > 4)[:, None], -X, X),
+        "rows that do not count": np.where(
+            (X @ teacher.weights[0] > 0)[:, None] & (np.arange(200) > 4)[:, None], -X, X
+        ),
     }
     assert verdict(X, teacher.predict(X), teacher).status == "recovered"
     for name, rows in cases.items():
@@ -81,7 +84,9 @@ def test_an_outlying_row_does_not_hide_noise():
 
 
 def test_worse_than_the_mean_is_a_misfit():
-    assert judge(Facts(1.5, np.inf, 1000, 10, p_value=0.5, structure="that is worse than their mean")).status == "misfit"
+    assert (
+        judge(Facts(1.5, np.inf, 1000, 10, p_value=0.5, structure="that is worse than their mean")).status == "misfit"
+    )
 
 
 def test_a_constant_left_over_shows_in_the_residuals():
@@ -109,7 +114,7 @@ def test_standard_errors_against_repeated_data(name):
         X = rng.standard_normal((300, 3))
         y = teacher.predict(X) + 0.1 * rng.standard_normal(300)
         net = refine(Problem.of(X, y, teacher.n_hidden, teacher.activation), teacher).network
-        found = standard_errors(X, y, net)
+        found = uncertainty(Squared(X, y, net.activation), {"weights": net.weights, "output": net.output})
         wanted = teacher.canonical()
         order = match(found.network, wanted).permutation
         estimates.append(found.network.weights[order])
@@ -128,8 +133,9 @@ def test_robust_errors_see_unequal_noise():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4000, 1))
     y = teacher.predict(X) + (np.abs(X[:, 0]) > 1.5) * rng.standard_normal(4000)
-    net = refine(Problem.of(X, y, teacher.n_hidden, teacher.activation), teacher).network
-    plain, robust = (standard_errors(X, y, net, robust=flag).output[0] for flag in (False, True))
+    problem = Problem.of(X, y, 1, "tanh")
+    params = problem.params(refine(problem, teacher).network)
+    plain, robust = (uncertainty(problem.objective(), params, robust=flag).output[0] for flag in (False, True))
     assert robust > 1.2 * plain
 
 

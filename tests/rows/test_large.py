@@ -15,13 +15,13 @@ import jax
 import numpy as np
 import polars as pl
 import pytest
+from planted.methods._large import recover_over
 
 from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, activations, certify, match
 from planted.bench import _append
-from planted.certificates import standard_errors, standard_errors_over
+from planted.certificates import uncertainty
 from planted.cli import main
 from planted.datasets import make_planted, make_planted_conv
-from planted.methods._large import recover_over
 from planted.numerics.files import write_whole
 from planted.objectives import Squared
 from planted.rows import CheckpointError, Journal, LocalEngine, block_rows, file_rows, survey
@@ -311,8 +311,8 @@ def test_certificates_and_standard_errors_over_chunks(data):
     lanczos = certify(Squared.on(rows, memory.activation), params, dense_size=0)
     assert lanczos.method == "lanczos"
     assert lanczos.min_eigenvalue == pytest.approx(theirs.min_eigenvalue, rel=1e-5)
-    errors = standard_errors_over(rows, est.network_)
-    assert np.allclose(errors.weights, standard_errors(data.X, data.y, est.network_).weights, rtol=1e-9)
+    errors = uncertainty(Squared.on(rows, memory.activation), params)
+    assert np.allclose(errors.weights, uncertainty(memory, params).weights, rtol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["score", "hermite", "quadratic"])

@@ -12,6 +12,7 @@ import pytest
 
 from planted import activations, datasets, objectives, solvers
 from planted.numerics.precision import float64, to_jax
+from planted.objectives import curvature_matrix
 
 LINE = activations.custom(lambda z: z, name="line")
 
@@ -65,7 +66,7 @@ def adaptive(loss, start, steps=40_000, **options):
 
 
 def newton_on_its_own_curvature(loss, start, **options):
-    return solvers.sample_newton(loss, lambda at: solvers.normal_equations(loss, at)[0], start, **options)
+    return solvers.sample_newton(loss, lambda at: curvature_matrix(loss, at)[0], start, **options)
 
 
 SOLVERS = {

@@ -1,6 +1,6 @@
 """Is this point a minimum, a saddle or a trap, and do the theorems apply to it?"""
 
-from planted.certificates._assumptions import Assumption, assumptions, rho
+from planted.certificates._assumptions import Assumption, assumptions, average_curvature, average_slope, rho
 from planted.certificates._certify import KINDS, Certificate, certify
 from planted.certificates._conv import ConvStationary
 from planted.certificates._kinks import Kinks, find_kinks
@@ -14,9 +14,8 @@ from planted.certificates._local_geometry import (
     measured_hessian,
     slope_moments,
 )
-from planted.certificates._standard_errors import StandardErrors, standard_errors, standard_errors_over
 from planted.certificates._symmetries import Symmetry, flat_symmetries
-from planted.certificates._uncertainty import Ellipsoid, Uncertainty, cramer_rao, information, uncertainty
+from planted.certificates._uncertainty import Ellipsoid, Uncertainty, cramer_rao, uncertainty
 from planted.objectives import Curvature, smallest_curvature
 
 __all__ = [
@@ -31,15 +30,15 @@ __all__ = [
     "LinearRate",
     "LocalGeometry",
     "MeasuredHessian",
-    "StandardErrors",
     "Symmetry",
     "Uncertainty",
     "assumptions",
+    "average_curvature",
+    "average_slope",
     "certify",
     "cramer_rao",
     "find_kinks",
     "flat_symmetries",
-    "information",
     "label_basin",
     "linear_rate",
     "local_geometry",
@@ -47,7 +46,5 @@ __all__ = [
     "rho",
     "slope_moments",
     "smallest_curvature",
-    "standard_errors",
-    "standard_errors_over",
     "uncertainty",
 ]

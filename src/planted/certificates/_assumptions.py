@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from planted.inputs import henze_zirkler
 from planted.networks import Network
 from planted.numerics.quadrature import gaussian_expectation
 from planted.numerics.validation import as_matrix
-from planted.objectives import Constants, Objective, Params
+from planted.objectives import Constants, Objective, Params, named
 
 Status = Literal["holds", "fails", "unknown"]
 
@@ -267,23 +267,14 @@ def assumptions_of(objective: Objective, params: Params) -> list[Assumption]:
     >>> len(assumptions_of(PopulationSquared(Network(np.eye(2), np.ones(2))), np.eye(2))) > 5
     True
     """
-    source: Any = objective
-    blocks = getattr(getattr(source, "rows", None), "blocks", None)
+    whole = None if objective.rows is None else objective.rows.in_memory()
     X = None
-    if blocks is not None:
-        live = np.asarray(blocks["weight"]).reshape(-1) > 0
+    if whole is not None:
+        live = whole["weight"] > 0
         # Patches of a convolutional row are inputs side by side.
-        X = np.asarray(blocks["x"]).reshape(len(live), -1)[live]
-    activation = getattr(source, "activation", None)
-    named = params if isinstance(params, dict) else {"weights": params}
-    network = None
-    if activation is not None and "weights" in named:
-        k = len(np.asarray(named["weights"]))
-        output = named.get("output", getattr(source, "output", None))
-        network = Network(
-            np.asarray(named["weights"]), np.ones(k) if output is None else np.asarray(output), activation,
-            named.get("bias"),
-        )  # fmt: skip
-    rows = assumptions(X, network, activation)
-    constants = getattr(source, "constants", None)
-    return rows if constants is None else rows + list(_of_constants(constants))
+        X = whole["x"].reshape(len(live), -1)[live]
+    # The theorems are about one output.
+    single = "weights" in named(params) and np.ndim(named(params).get("output", objective.output)) <= 1
+    network = cast(Network | None, objective.network(params) if single else None)
+    rows = assumptions(X, network, objective.activation)
+    return rows if objective.constants is None else rows + list(_of_constants(objective.constants))

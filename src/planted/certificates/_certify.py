@@ -23,11 +23,9 @@ from planted.objectives import (
     Hessian,
     Objective,
     Params,
-    PopulationConv,
-    QuadraticForm,
-    Squared,
     flatten,
     hessian_of,
+    named,
     smallest_eigenpair,
     units_of,
 )
@@ -149,7 +147,7 @@ class _Point:
 
 
 def _refuse_low_precision(objective: Objective, params: Params) -> None:
-    for name, leaf in (params if isinstance(params, dict) else {"weights": params}).items():
+    for name, leaf in named(params).items():
         kind = getattr(leaf, "dtype", np.dtype(np.float64))
         if np.dtype(kind).itemsize < 8 or not np.issubdtype(np.dtype(kind), np.number):
             raise ValueError(f"{name} is {kind}; a certificate needs float64, so pass float64")
@@ -183,13 +181,6 @@ def _fall(point: _Point, direction: np.ndarray, norm: float, length: float = 0.0
             if drop > max(best, 2 * point.slope * t + noise):
                 best, signed = drop, sign * direction
     return best, signed
-
-
-def _piecewise_convex(objective: Objective, params: Params) -> bool:
-    """Whether the loss is a convex quadratic between kinks: squared loss, piecewise-linear φ, fixed outputs."""
-    if not isinstance(objective, Squared) or (isinstance(params, dict) and "output" in params):
-        return False
-    return objective.activation.homogeneity == 1
 
 
 def certify(
@@ -273,7 +264,7 @@ def certify(
         return verdict("global minimum", theory.reason)
     if point.slope > threshold:
         return _not_critical(point, kinks, verdict)
-    if isinstance(objective, QuadraticForm):
+    if objective.convex:
         return verdict("global minimum", "the gradient vanishes and the loss is convex")
     if theory is not None:
         way = point.scaled.vector(theory.direction)
@@ -285,7 +276,7 @@ def certify(
         drop, way = _fall(point, curvature.vector, curvature.norm)
         if drop > 0:
             return verdict("saddle", "the gradient vanishes and the Hessian has a negative eigenvalue", way, drop)
-    if isinstance(objective, PopulationConv) and known is not None and known.third_order:
+    if objective.rows is None and known is not None and known.third_order:
         # At φ = π no second derivative decides, and the third order is known.
         if known.third_order > 0:
             return verdict("local minimum", "flat to second order, and the loss grows with the third")
@@ -296,7 +287,7 @@ def certify(
         return verdict("undecided", f"{kinks}, so second derivatives do not decide")
     if curvature.eigenvalue > cut + curvature.residual:
         return verdict("local minimum", "the gradient vanishes and the Hessian is positive definite")
-    if _piecewise_convex(objective, params):
+    if objective.convex_between_kinks(named(params)):
         reason = "the gradient vanishes and the loss is convex between kinks"
         return verdict("local minimum", reason, flat=("null directions of a convex piece",))
     symmetries = flat_symmetries(objective, params, scale)

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from planted.networks import ConvNetwork
 from planted.numerics.precision import float64, to_jax
@@ -30,7 +30,9 @@ from planted.objectives import (
     Params,
     PopulationConv,
     best_output,
+    flatten,
     nearest_stationary_point,
+    row_jacobian,
     stationary_points,
 )
 from planted.rows import Block, over_rows
@@ -72,14 +74,10 @@ def _mirrored(network: ConvNetwork) -> ConvNetwork | None:
 def block_row_moments(block: Block, objective: ConvSquared, params: Params) -> tuple[jax.Array, jax.Array]:
     """Σ ‖∇ of the row's loss‖² and Σ mean_i (w·Z_i)² over a block, w = filter/‖filter‖; holds the block's Jacobian."""
     unit = params["filter"] / jnp.linalg.norm(params["filter"])
-
-    def gradient(x: jax.Array) -> jax.Array:
-        return ravel_pytree(jax.grad(lambda p: objective.predict(p, x[None])[0])(params))[0]
-
-    residual = objective.predict(params, block["x"]) - block["y"]
-    norms = jnp.sum(jax.vmap(gradient)(block["x"]) ** 2, axis=1)
+    slope = objective.loss.slope(objective.predict(params, block["x"]), block["y"])
+    norms = jnp.sum(row_jacobian(objective, params, block["x"]) ** 2, axis=1)
     spread = jnp.mean((block["x"] @ unit) ** 2, axis=1)
-    return jnp.sum(block["weight"] * residual**2 * norms), jnp.sum(block["weight"] * spread)
+    return jnp.sum(block["weight"] * slope**2 * norms), jnp.sum(block["weight"] * spread)
 
 
 @over_rows
@@ -95,7 +93,7 @@ def _on_data(objective: ConvSquared, params: Params) -> ConvStationary | None:
         return None
     value, gradient = objective.value_and_gradient(params)
     squares, spread = (float(part) for part in _row_moments(objective, to_jax(objective.check(params))))
-    slope = float(np.linalg.norm(ravel_pytree(gradient)[0]))
+    slope = float(np.linalg.norm(flatten(gradient)))
     if slope > _ERRORS * math.sqrt(squares / float(objective.rows.total_weight)) + 1e-12 * (value + spread):
         return None
 
@@ -103,7 +101,7 @@ def _on_data(objective: ConvSquared, params: Params) -> ConvStationary | None:
         return spread * stationary_points(teacher)[-1].value
 
     def loss(other: ConvNetwork) -> float:
-        return objective.value({"filter": other.filter, "output": other.output})
+        return objective.value(objective.model.params(other))
 
     mirror = _mirrored(network)
     if mirror is not None and abs((value - loss(mirror)) / height(mirror) - 1) < _AGREE:
@@ -137,11 +135,11 @@ def recognise(objective: Objective, params: Params, tolerance: float = 1e-6) -> 
     >>> recognise(PopulationConv(teacher), trap).name
     'spurious minimum'
     """
-    if not isinstance(objective, PopulationConv | ConvSquared) or objective.activation.name != "relu":
+    if not objective.shared_filter or objective.activation is None or objective.activation.name != "relu":
         return None
-    if isinstance(objective, ConvSquared):
-        return _on_data(objective, params)
-    teacher = objective.teacher
+    if objective.rows is not None:
+        return _on_data(cast(ConvSquared, objective), params)
+    teacher = cast(PopulationConv, objective).teacher
     if not np.any(teacher.output) or not np.any(params["filter"]):
         return None
     point = nearest_stationary_point(teacher, params["filter"], params["output"], tolerance)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from planted.numerics.precision import float64
-from planted.objectives import Objective, Params
-from planted.rows import Block
+from planted.objectives import Fit, Objective, Params, named
+from planted.rows import Block, over_rows
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Kinks:
     count : int
         Pairs (sample, neuron) within the tolerance.
     neuron, sample : int
-        The nearest pair, or −1.
+        The nearest pair; the sample's number only where it is within the tolerance and in memory, otherwise −1.
     zero_rows : tuple of int
         Neurons whose weights are all zero, where a homogeneous activation puts every sample on its kink.
     jump : int
@@ -57,19 +57,47 @@ class Kinks:
 
 
 SMOOTH = Kinks(np.inf, 0, -1, -1, (), 0)
+_ROWS_AT_ONCE = 8192
 
 
-def _pre_activations(objective: Any, params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array] | None:
-    """w·x + b (rows, neurons or patches) and its scale, for losses that apply the activation to samples."""
-    if isinstance(params, dict) and "filter" in params:
-        return x @ params["filter"], jnp.linalg.norm(x, axis=-1) * jnp.linalg.norm(params["filter"])
-    if not hasattr(objective, "predict"):
-        return None
-    named = params if isinstance(params, dict) else {"weights": params}
-    bias = named.get("bias", jnp.zeros(len(named["weights"])))
-    z = x @ named["weights"].T + bias
-    sizes = jnp.linalg.norm(x, axis=1)[:, None] * jnp.linalg.norm(named["weights"], axis=1) + jnp.abs(bias)
-    return z, sizes
+def _nearness(block: Block, objective: Fit, params: Params, kinks: jax.Array) -> jax.Array:
+    """Relative distance (r, k) of every pre-activation to the nearest kink; infinite for rows that do not count."""
+    z, bound = objective.model.preactivations(params, block["x"]), objective.model.reach(params, block["x"])
+    gaps = jnp.stack([jnp.abs(z - kink) / jnp.maximum(bound + jnp.abs(kink), 1e-300) for kink in kinks])
+    near = jnp.min(gaps, axis=0).reshape(len(z), -1)
+    # A row of zeros moves no pre-activation, so it makes no kink.
+    live = (block["weight"] > 0) & jnp.any(block["x"].reshape(len(z), -1) != 0, axis=1)
+    return jnp.where(live[:, None], near, jnp.inf)
+
+
+def block_nearest(block: Block, objective: Fit, params: Params, kinks: jax.Array) -> jax.Array:
+    """The smallest relative distance to a kink of each neuron in a block."""
+    return jnp.min(_nearness(block, objective, params, kinks), axis=0)
+
+
+def block_kinks(block: Block, objective: Fit, params: Params, kinks: jax.Array, tolerance: jax.Array) -> jax.Array:
+    """Pairs (sample, neuron) of a block within `tolerance` of a kink."""
+    return jnp.sum(_nearness(block, objective, params, kinks) <= tolerance)
+
+
+@over_rows
+def _nearest(objective: Fit, params: Params, kinks: jax.Array) -> jax.Array:
+    return objective.rows.minimum(block_nearest, objective.bare, params, kinks)
+
+
+@over_rows
+def _count(objective: Fit, params: Params, kinks: jax.Array, tolerance: jax.Array) -> jax.Array:
+    return objective.rows.sum(block_kinks, objective.bare, params, kinks, tolerance)
+
+
+def _sample(objective: Fit, params: Params, kinks: jax.Array, neuron: int) -> int:
+    """The number of the sample nearest to a kink of a neuron; −1 where rows are not in memory."""
+    whole = objective.rows.in_memory()
+    if whole is None:
+        return -1
+    cuts = range(0, len(whole["weight"]), _ROWS_AT_ONCE)
+    parts = ({name: leaf[start : start + _ROWS_AT_ONCE] for name, leaf in whole.items()} for start in cuts)
+    return int(np.argmin(np.concatenate([_nearness(part, objective, params, kinks)[:, neuron] for part in parts])))
 
 
 @float64
@@ -84,74 +112,19 @@ def find_kinks(objective: Objective, params: Params, tolerance: float = 1e-9) ->
     >>> find_kinks(Squared([[1.0, 1.0]], [0.0]), np.array([[1.0, 0.5]])).present
     False
     """
-    activation = getattr(objective, "activation", None)
-    rows: Any = getattr(objective, "rows", None)
     checked = objective.check(params)
-    filtered = isinstance(checked, dict) and "filter" in checked
-    kinks = getattr(activation, "kinks", (0.0,) if filtered and activation is None else ())
-    if rows is None or not kinks:
+    if objective.model is None or not objective.model.activation.kinks:
         return SMOOTH
-    if not rows.traceable:
-        return _found_in_passes(objective, checked, kinks, tolerance)
-    best, count, where, offset = np.inf, 0, (-1, -1), 0
-    for index in range(rows.blocks["y"].shape[0]):
-        block = jax.tree.map(lambda leaf, i=index: leaf[i], rows.blocks)
-        found = _pre_activations(objective, checked, block["x"])
-        if found is None:
-            return SMOOTH
-        z, sizes = (np.asarray(part) for part in found)
-        real = np.asarray(block["weight"]) > 0
-        # A row of zeros moves no pre-activation, so it makes no kink.
-        real &= np.any(np.asarray(block["x"]).reshape(len(real), -1) != 0, axis=1)
-        near = np.min(np.stack([np.abs(z - kink) / np.maximum(sizes + abs(kink), 1e-300) for kink in kinks]), axis=0)
-        near = np.where(real.reshape(-1, *[1] * (near.ndim - 1)), near, np.inf)
-        count += int(np.sum(near <= tolerance))
-        if near.size and near.min() < best:
-            sample, neuron = np.unravel_index(np.argmin(near), near.shape)
-            best, where = float(near.min()), (int(sample) + offset, int(neuron))
-        offset += len(real)
-    return _described(activation, checked, kinks, best, count, where)
-
-
-def _described(activation: Any, params: Params, kinks: Any, best: float, count: int, where: tuple[int, int]) -> Kinks:
-    named = params if isinstance(params, dict) else {"weights": params}
-    rows_of = np.atleast_2d(np.asarray(named.get("weights", named.get("filter"))))
-    zero = tuple(int(i) for i in np.flatnonzero(~np.any(rows_of, axis=1)))
-    jump = 1
-    if activation is not None:
-        slopes = [np.abs(np.diff(activation.derivative(np.array([k - 1e-9, k + 1e-9]))))[0] for k in kinks]
-        jump = 1 if max(slopes) > 1e-6 else 2
-    return Kinks(best, count, where[1], where[0], zero, jump)
-
-
-def block_kinks(block: Block, objective: Any, params: Params, kinks: jax.Array, tolerance: jax.Array) -> Any:
-    """Pairs (sample, neuron) of a block within `tolerance` of a kink."""
-    return jnp.sum(_nearness(block, objective, params, kinks) <= tolerance)
-
-
-def block_nearest(block: Block, objective: Any, params: Params, kinks: jax.Array) -> jax.Array:
-    """The smallest relative distance to a kink of each neuron in a block."""
-    return jnp.min(_nearness(block, objective, params, kinks), axis=0)
-
-
-def _nearness(block: Block, objective: Any, params: Params, kinks: jax.Array) -> jax.Array:
-    found = _pre_activations(objective, params, block["x"])
-    assert found is not None
-    z, sizes = found
-    scale = jnp.maximum(sizes + jnp.abs(kinks)[:, None, None], 1e-300)
-    near = jnp.min(jnp.abs(z - kinks[:, None, None]) / scale, axis=0)
-    live = (block["weight"] > 0) & jnp.any(block["x"].reshape(len(near), -1) != 0, axis=1)
-    return jnp.where(live[:, None], near, jnp.inf)
-
-
-def _found_in_passes(objective: Any, params: Params, kinks: tuple[float, ...], tolerance: float) -> Kinks:
-    """The same over rows that are known by sums only: two passes, and no number for the nearest sample."""
-    if not hasattr(objective, "predict"):
-        return SMOOTH
-    places = np.asarray(kinks)
-    nearest = np.asarray(objective.rows.minimum(block_nearest, objective.bare, params, places))
-    best = float(nearest.min())
-    count = 0
+    fit = cast(Fit, objective)
+    activation = fit.activation
+    places = jnp.asarray(activation.kinks)
+    nearest = np.asarray(_nearest(fit, checked, places))
+    neuron, best, count, sample = int(nearest.argmin()), float(nearest.min()), 0, -1
     if best <= tolerance:
-        count = int(objective.rows.sum(block_kinks, objective.bare, params, places, np.asarray(tolerance)))
-    return _described(objective.activation, params, kinks, best, count, (-1, int(nearest.argmin())))
+        count = int(_count(fit, checked, places, jnp.asarray(tolerance)))
+        sample = _sample(fit, checked, places, neuron)
+    rows = [np.atleast_2d(leaf) for name, leaf in named(checked).items() if name in ("weights", "filter", "filters")]
+    zero = tuple(int(i) for part in rows for i in np.flatnonzero(~np.any(part, axis=1)))
+    sides = [activation.derivative(np.array([kink - 1e-9, kink + 1e-9])) for kink in activation.kinks]
+    jump = 1 if max(abs(above - below) for below, above in sides) > 1e-6 else 2
+    return Kinks(best, count, neuron, sample, zero, jump)

@@ -1,28 +1,44 @@
-r"""How sure the recovered neurons are: standard errors, intervals and confidence ellipsoids.
+r"""How far the parameters of a fitted network may be off: covariance, standard errors, intervals, ellipsoids.
 
-An estimate that minimises a mean over n rows is asymptotically normal. For the quadratic loss its covariance is the
-sandwich H⁻¹ S H⁻¹/n with H the Hessian and S the mean outer product of the rows' gradients; for the likelihood it is
-I⁻¹/n with the Fisher information I = mean ∇p ∇pᵀ/(p(1 − p)), which no unbiased estimate can beat (Cramér–Rao).
+An estimate that minimises a mean loss over n rows is asymptotically normal. With A the Gauss–Newton or Fisher matrix
+and S the mean outer product of the rows' gradients (:func:`planted.objectives.curvature_matrix`, `score_matrix`) its
+covariance is
+
+    σ² A⁻¹/n     for a squared loss and noise of one variance σ², estimated from the residuals,
+    A⁻¹/n        for a likelihood, which no unbiased estimate can beat (Cramér–Rao),
+    A⁻¹SA⁻¹/n    the sandwich, whatever the variances of the rows.
+
+The errors belong to the canonical network. A direction that its form takes out (the scale between the layers of
+homogeneous φ, a function added to all log-odds) is no uncertainty. Any other direction that A does not see is one that
+the rows leave open: parameters that it reaches have infinite errors, the others keep theirs.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-from jax.flatten_util import ravel_pytree
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
+from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64, to_jax
-from planted.objectives import Likelihood, Params, Squared
-from planted.rows import Block, over_rows
+from planted.objectives import (
+    Fit,
+    Likelihood,
+    Params,
+    curvature_matrix,
+    evaluate,
+    flatten,
+    named,
+    score_matrix,
+)
 
-_TINY = 1e-300
+_VANISHING = 1e-10
+_REACHED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,76 +47,119 @@ class Uncertainty:
 
     Attributes
     ----------
-    estimate : array (p,)
-        Parameters, flattened as in `Objective.hessian`: biases first if there are any, then weights row by row.
+    network : Network or ConvNetwork
+        The canonical network that the errors belong to; with fixed outputs the network as it is.
+    estimate, errors : dict of arrays
+        Its fitted parameters and their standard errors by name; an error is infinite where the rows leave it open.
     covariance : array (p, p)
-        Of the estimate; NaN where the information is singular, so that some parameters are not determined.
+        Of the fitted parameters, flattened by sorted name; NaN in rows and columns of parameters that are left open,
+        whose variances are infinite.
+    noise : float or None
+        Standard deviation of the residuals of a squared loss, degrees of freedom taken off.
     n_rows : float
-    shape : (int, int)
-        Neurons and inputs.
-    kind : "sandwich" or "inverse Fisher information"
+        Sum of the rows' weights: a row of weight w counts like w equal rows.
+    rank, n_parameters : int
+        How many free parameters the rows determine, and how many there are.
+    flat_directions : array (p, n_parameters − rank)
+        Orthonormal basis of what the rows leave open, in the order of `covariance`.
 
     Examples
     --------
-    >>> one = Uncertainty(np.zeros(2), np.diag([1.0, 4.0]), 100.0, (1, 2), "sandwich")
-    >>> one.standard_errors
-    array([[1., 2.]])
-    >>> one.ellipsoid(0).contains([1.0, 0.0]), one.ellipsoid(0).contains([3.0, 0.0])
-    (True, False)
+    >>> from planted.datasets import make_planted
+    >>> from planted.objectives import Squared
+    >>> data = make_planted(1000, 3, 2, noise=0.1, random_state=0)
+    >>> loss = Squared(data.X, data.y)
+    >>> result = uncertainty(loss, loss.model.params(data.teacher))
+    >>> result.determined, bool(np.all(result.output < 0.02)), result.intervals(0.9)["weights"].shape
+    (True, True, (2, 2, 3))
     """
 
-    estimate: np.ndarray
+    network: Network | ConvNetwork
+    estimate: dict[str, np.ndarray]
+    errors: dict[str, np.ndarray]
     covariance: np.ndarray
+    noise: float | None
     n_rows: float
-    shape: tuple[int, int]
-    kind: str
+    rank: int
+    n_parameters: int
+    flat_directions: np.ndarray
 
     @property
     def determined(self) -> bool:
-        """Whether the data determine every parameter to first order."""
-        return bool(np.all(np.isfinite(self.covariance)))
+        """Whether the rows determine every free parameter to first order."""
+        return self.rank == self.n_parameters
 
     @property
-    def _weights(self) -> slice:
-        return slice(len(self.estimate) - self.shape[0] * self.shape[1], None)
+    def weights(self) -> np.ndarray | None:
+        """Standard errors (k, d) of the weights."""
+        return self.errors.get("weights")
 
     @property
-    def weights(self) -> np.ndarray:
-        """Estimated weights (k, d)."""
-        return self.estimate[self._weights].reshape(self.shape)
+    def output(self) -> np.ndarray | None:
+        """Standard errors (k,) or (m, k) of the output weights, None if they are fixed."""
+        return self.errors.get("output")
 
     @property
-    def standard_errors(self) -> np.ndarray:
-        """Of each weight, (k, d)."""
-        return np.sqrt(np.diag(self.covariance)[self._weights]).reshape(self.shape)
+    def bias(self) -> np.ndarray | None:
+        """Standard errors (k,) of the biases."""
+        return self.errors.get("bias")
 
-    def intervals(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends (k, d) of intervals that each cover their weight with this probability."""
-        reach = norm.ppf(0.5 + level / 2) * self.standard_errors
-        return self.weights - reach, self.weights + reach
+    @property
+    def intercept(self) -> np.ndarray | None:
+        """Standard errors () or (m,) of the intercepts."""
+        return self.errors.get("intercept")
+
+    @property
+    def skip(self) -> np.ndarray | None:
+        """Standard errors (d,) or (m, d) of the linear part."""
+        return self.errors.get("skip")
+
+    def intervals(self, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Lower and upper ends (2, …) by name of intervals that each cover their parameter with this probability."""
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1, not {level!r}")
+        reach = norm.ppf(0.5 + level / 2)
+        return {
+            name: np.stack([self.estimate[name] - reach * error, self.estimate[name] + reach * error])
+            for name, error in self.errors.items()
+        }
+
+    @property
+    def _first_layer(self) -> str:
+        return next(name for name in ("weights", "filters", "filter") if name in self.errors)
 
     def ellipsoid(self, neuron: int, level: float = 0.95) -> Ellipsoid:
-        """The confidence ellipsoid of one neuron's weights."""
-        d = self.shape[1]
-        start = self._weights.start + neuron * d
-        part = slice(start, start + d)
-        return Ellipsoid(self.weights[neuron], self.covariance[part, part], float(chi2.ppf(level, d)))
+        """The confidence ellipsoid of one neuron's weights; a ValueError if the rows leave them open."""
+        name = self._first_layer
+        rows, errors = np.atleast_2d(self.estimate[name]), np.atleast_2d(self.errors[name])
+        if not np.all(np.isfinite(errors[neuron])):
+            raise ValueError(f"the rows leave the weights of neuron {neuron} open")
+        d = rows.shape[1]
+        start = sum(array.size for other, array in self.estimate.items() if other < name) + range(len(rows))[neuron] * d
+        block = self.covariance[start : start + d, start : start + d]
+        return Ellipsoid(rows[neuron], block, float(chi2.ppf(level, np.linalg.matrix_rank(block, hermitian=True))))
 
     @property
     def expected_error(self) -> float:
-        """√(tr Cov)/‖W‖ over the weights: the expected relative Frobenius error."""
-        variance = np.sum(self.standard_errors**2)
-        size = np.linalg.norm(self.weights)
-        return float(np.sqrt(variance) / size) if size > 0 else np.inf
+        """√(tr Cov)/‖W‖ over the weights of the neurons: the expected relative Frobenius error."""
+        size = np.linalg.norm(self.estimate[self._first_layer])
+        return float(np.linalg.norm(self.errors[self._first_layer]) / size) if size > 0 else math.inf
 
     def rows_for(self, error: float) -> float:
         """How many rows bring the expected relative error down to `error`; infinite if not determined."""
-        return float(self.n_rows * (self.expected_error / error) ** 2) if self.determined else np.inf
+        return float(self.n_rows * (self.expected_error / error) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid:
-    """{w : (w − centre)ᵀ covariance⁻¹ (w − centre) ≤ quantile}."""
+    """{w : (w − centre)ᵀ covariance⁺ (w − centre) ≤ quantile}.
+
+    Examples
+    --------
+    >>> ellipsoid = Ellipsoid(np.zeros(2), np.diag([1.0, 4.0]), 4.0)
+    >>> ellipsoid.contains([0.0, 3.0]), ellipsoid.contains([3.0, 0.0])
+    (True, False)
+    """
 
     centre: np.ndarray
     covariance: np.ndarray
@@ -110,83 +169,102 @@ class Ellipsoid:
     def axes(self) -> np.ndarray:
         """Semi-axes as rows (d, d), longest first."""
         values, vectors = np.linalg.eigh(self.covariance)
-        return (vectors * np.sqrt(self.quantile * values)).T[::-1]
+        return (vectors * np.sqrt(self.quantile * np.maximum(values, 0.0))).T[::-1]
 
     def contains(self, point: ArrayLike) -> bool:
-        """Whether a point (d,) lies inside."""
+        """Whether a point (d,) lies inside; for a unit row, its part across the row decides."""
         gap = np.asarray(point, dtype=np.float64) - self.centre
-        return bool(gap @ np.linalg.solve(self.covariance, gap) <= self.quantile)
+        return bool(gap @ np.linalg.pinv(self.covariance, hermitian=True) @ gap <= self.quantile)
 
 
-def block_information(block: Block, objective: Any, params: Params) -> jax.Array:
-    """Σ weight ∇p ∇pᵀ/(p(1 − p)); holds one block's Jacobian (rows in a block, parameters)."""
-    p = objective.predict(params, block["x"])
-    return _gram(block, objective, params, 1 / jnp.maximum(p * (1 - p), _TINY))
+class _Inverse(NamedTuple):
+    """A generalised inverse (p, p), its rank, directions (p, m) that it leaves out, and the units (p,) of entries."""
+
+    matrix: np.ndarray
+    rank: int
+    flat: np.ndarray
+    units: np.ndarray
 
 
-def block_scatter(block: Block, objective: Any, params: Params) -> jax.Array:
-    """Σ weight (p − y)² ∇p ∇pᵀ; holds one block's Jacobian (rows in a block, parameters)."""
-    return _gram(block, objective, params, (objective.predict(params, block["x"]) - block["y"]) ** 2)
+def _inverse(matrix: np.ndarray, gauge: np.ndarray) -> _Inverse:
+    """Inverse of a positive semi-definite matrix (p, p) beside directions `gauge` (s, p) that do not count.
 
-
-def _gram(block: Block, objective: Any, params: Params, c: jax.Array) -> jax.Array:
-    def row_gradient(x: jax.Array) -> jax.Array:
-        return ravel_pytree(jax.grad(lambda p: objective.predict(p, x[None])[0])(params))[0]
-
-    J = jax.vmap(row_gradient)(block["x"])
-    return (J * (block["weight"] * c)[:, None]).T @ J
-
-
-@over_rows
-def information(objective: Any, params: Params) -> jax.Array:
-    return objective.rows.mean(block_information, objective.bare, params)
-
-
-@over_rows
-def _scatter(objective: Any, params: Params) -> jax.Array:
-    return objective.rows.mean(block_scatter, objective.bare, params)
-
-
-def _inverse(matrix: np.ndarray) -> np.ndarray:
-    """Inverse of a symmetric matrix, NaN unless it is safely positive definite."""
-    nothing = np.full(matrix.shape, np.nan)
+    Directions are judged in units of the diagonal, so that units of inputs and targets do not matter.
+    """
+    p = len(matrix)
     if not np.all(np.isfinite(matrix)):
-        return nothing
-    values, vectors = scipy.linalg.eigh(matrix)
-    if values[0] <= 1e-12 * max(values[-1], _TINY):
-        return nothing
-    return (vectors / values) @ vectors.T
+        return _Inverse(np.zeros((p, p)), 0, np.eye(p), np.ones(p))
+    diagonal = np.diagonal(matrix)
+    scale = np.where(diagonal > 1e-300, diagonal, 1.0) ** -0.5
+    scaled = matrix * np.outer(scale, scale)
+    if len(gauge):
+        # What does not count is given the curvature of an average direction.
+        across, _ = np.linalg.qr((gauge / scale).T)
+        scaled = scaled - across @ (across.T @ scaled)
+        scaled = scaled - (scaled @ across) @ across.T
+        scaled = scaled + across @ across.T * max(float(np.mean(np.diagonal(scaled))), 1e-300)
+    values, vectors = scipy.linalg.eigh((scaled + scaled.T) / 2)
+    known = values > _VANISHING * max(float(values[-1]), 1e-300)
+    basis = scale[:, None] * vectors[:, known]
+    rank = int(known.sum()) - len(gauge)
+    return _Inverse((basis / values[known]) @ basis.T, rank, scale[:, None] * vectors[:, ~known], scale)
 
 
 @float64
-def uncertainty(objective: Likelihood | Squared, params: Params) -> Uncertainty:
-    """Covariance of the estimate `params` that minimises `objective` over its rows.
+def uncertainty(objective: Fit, params: Params, *, robust: bool = False) -> Uncertainty:
+    """The uncertainty of the estimate `params` that minimises `objective` over its rows.
 
     Parameters
     ----------
-    objective : Likelihood, or Squared with fixed outputs
-        Inverse Fisher information for the first, sandwich for the second.
+    objective : Fit
+        Any model and loss, over rows in memory or in chunks, weighted or not.
+    params : dict of arrays
+        All parameters, at the minimum.
+    robust : bool
+        The sandwich, for noise whose variance differs from row to row, and for a loss that is not the likelihood of
+        the data.
 
     Examples
     --------
     >>> from planted.datasets import make_planted
     >>> data = make_planted(5000, 3, 1, activation="sigmoid", task="classification", random_state=0)
-    >>> sure = uncertainty(Likelihood(data.X, data.y), data.teacher.weights)
-    >>> bool(np.all(sure.standard_errors < 0.1)), sure.kind
-    (True, 'inverse Fisher information')
+    >>> result = uncertainty(Likelihood(data.X, data.y), data.teacher.weights)
+    >>> bool(np.all(result.weights < 0.1)), result.determined
+    (True, True)
     """
-    checked = objective.check(params)
-    weights = np.asarray(checked["weights"] if isinstance(checked, dict) else checked)
-    n = float(objective.rows.total_weight)
-    flat = np.asarray(ravel_pytree(checked)[0])
-    if isinstance(objective, Likelihood):
-        covariance = _inverse(np.asarray(information(objective, checked))) / n
-        return Uncertainty(flat, covariance, n, weights.shape, "inverse Fisher information")
-    if objective.output is None:
-        raise ValueError("the sandwich is for weights only: give the squared loss a fixed output")
-    bread = _inverse(objective.hessian(params))
-    covariance = bread @ np.asarray(_scatter(objective, checked)) @ bread / n
-    return Uncertainty(flat, covariance, n, weights.shape, "sandwich")
+    model = objective.model
+    given = model.canonical(named(objective.check(params)))
+    network = model.network(given)
+    if given.keys() != model.params(network).keys():
+        raise ValueError(f"params has {sorted(given)}, but {sorted(model.params(network))} were fitted")
+    point, n = to_jax(given), float(objective.rows.total_weight)
+    gauge = model.gauge(given)
+    inverse = _inverse(np.asarray(curvature_matrix(objective, point)[0]), gauge)
+    covariance, noise = inverse.matrix / n, None
+    if objective.loss.noisy:
+        freedom = max(n * (model.n_outputs or 1) - inverse.rank, 1.0)
+        noise = math.sqrt(2 * n * float(evaluate(objective, point)) / freedom)
+        covariance = noise**2 * covariance
+    if robust:
+        covariance = inverse.matrix @ np.asarray(score_matrix(objective, point)) @ inverse.matrix / n
+    slope = model.canonical_slope(given)
+    covariance = slope @ covariance @ slope.T
+    reached = np.linalg.norm(slope @ inverse.flat, axis=1) > _REACHED * inverse.units
+    covariance[reached], covariance[:, reached] = np.nan, np.nan
+    np.fill_diagonal(covariance, np.where(reached, np.inf, np.maximum(np.diagonal(covariance), 0.0)))
+    errors, names = np.sqrt(np.diagonal(covariance)), sorted(given)
+    parts = np.split(errors, np.cumsum([given[name].size for name in names])[:-1])
+    return Uncertainty(
+        network=network,
+        estimate=given,
+        errors={name: part.reshape(given[name].shape) for name, part in zip(names, parts, strict=True)},
+        covariance=covariance,
+        noise=noise,
+        n_rows=n,
+        rank=inverse.rank,
+        n_parameters=len(flatten(given)) - len(gauge),
+        flat_directions=np.linalg.qr(inverse.flat)[0],
+    )
 
 
 @float64
@@ -197,5 +275,4 @@ def cramer_rao(X: ArrayLike, weights: ArrayLike, activation: Any = "sigmoid") ->
     >>> bool(cramer_rao(X, [[1.0, 0.0]]).expected_error < 0.2)
     True
     """
-    inputs = to_jax(np.asarray(X))
-    return uncertainty(Likelihood(np.asarray(inputs), np.zeros(len(inputs)), activation), np.asarray(weights))
+    return uncertainty(Likelihood(X, np.zeros(len(np.asarray(X))), activation), np.asarray(weights))

@@ -97,7 +97,7 @@ def report_labels(network: Any, X: Any, y: Any, certificate: Any, seed: int, as_
             certificate.as_dict()
             | {
                 "expected_error": errors.expected_error,
-                "standard_errors": errors.standard_errors,
+                "standard_errors": errors.errors,
                 "local_geometry": None if basin is None else basin.numbers(),
             }
         )

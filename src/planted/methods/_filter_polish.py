@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +15,53 @@ from scipy.linalg import null_space
 from planted.activations import Activation
 from planted.networks import ConvNetwork
 from planted.numerics.precision import float64, to_jax
-from planted.objectives import ConvSquared, Params, RowObjective
+from planted.objectives import ConvSquared, Fit, Model, Params, SquaredError, curvature_matrix
 from planted.rows import Block, over_rows
-from planted.solvers import Descent, least_squares, normal_equations
+from planted.solvers import Descent, least_squares
 
 
-class ConvChart(RowObjective):
+class FilterChart(Model):
+    """Z ↦ Σ_i output_i φ(w·Z_i) over {"output": (k,), "tangent": (q,)}, where the filter w is base + basis·tangent."""
+
+    _arrays = ("base", "basis")
+    _static = ("activation",)
+
+    def __init__(self, activation: Activation, base: jax.Array, basis: jax.Array) -> None:
+        self.activation, self.base, self.basis = activation, base, basis
+
+    def check_shapes(self, arrays: dict[str, np.ndarray], row_shape: tuple[int, ...]) -> None:
+        """Output (k,) and tangent (q,)."""
+        if set(arrays) != {"output", "tangent"} or arrays["tangent"].shape != self.basis.shape[1:]:
+            raise ValueError(f"expected an output and a tangent of {self.basis.shape[1]} entries")
+
+    def preactivations(self, params: Params, x: jax.Array) -> jax.Array:
+        """w·Z_i (r, k)."""
+        return x @ (self.base + self.basis @ params["tangent"])
+
+    def reach(self, params: Params, x: jax.Array) -> jax.Array:
+        """‖w‖‖Z_i‖ (r, k)."""
+        return jnp.linalg.norm(x, axis=-1) * jnp.linalg.norm(self.base + self.basis @ params["tangent"])
+
+    def predict(self, params: Params, x: jax.Array) -> jax.Array:
+        """Network output (r,) for patches x (r, k, p), traceable."""
+        return self.activation(self.preactivations(params, x)) @ params["output"]
+
+    def params(self, network: ConvNetwork) -> dict[str, np.ndarray]:
+        """The place of a canonical network in the chart."""
+        tangent = np.linalg.lstsq(np.asarray(self.basis), network.filter - np.asarray(self.base))[0]
+        return {"output": network.output, "tangent": tangent}
+
+    def network(self, params: Params) -> ConvNetwork:
+        """The network at a place of the chart, in canonical form."""
+        direction = np.asarray(self.base) + np.asarray(self.basis) @ np.asarray(params["tangent"])
+        return ConvNetwork(direction, params["output"], self.activation).canonical()
+
+    def symmetries(self, arrays: dict[str, np.ndarray], silent: np.ndarray) -> Iterator[Any]:
+        """None: that is what the chart is for."""
+        return iter(())
+
+
+class ConvChart(Fit):
     """The squared loss over {"output": (k,), "tangent": (q,)}, where the filter is base + basis·tangent.
 
     For a positively homogeneous φ the filter's length is free, which leaves the normal equations singular; here
@@ -32,12 +74,7 @@ class ConvChart(RowObjective):
     ((2,), True)
     """
 
-    _arrays = ("rows", "base", "basis")
-    _static = ("activation",)
-    non_negative = True
-    activation: Activation
-    base: jax.Array
-    basis: jax.Array
+    model: FilterChart
 
     @classmethod
     @float64
@@ -49,27 +86,12 @@ class ConvChart(RowObjective):
             base, basis, tangent = network.filter, null_space(network.filter[None]), np.zeros(p - 1)
         else:
             base, basis, tangent = np.zeros(p), np.eye(p), network.filter
-        chart = cls._build(rows=objective.rows, base=to_jax(base), basis=to_jax(basis), activation=objective.activation)
-        return chart, {"output": network.output, "tangent": tangent}
-
-    def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
-        """Output (k,) and tangent (q,)."""
-        if set(arrays) != {"output", "tangent"} or arrays["tangent"].shape != self.basis.shape[1:]:
-            raise ValueError(f"expected an output and a tangent of {self.basis.shape[1]} entries")
-
-    def predict(self, params: Params, x: jax.Array) -> jax.Array:
-        """Network output (r,) for patches x (r, k, p), traceable."""
-        return self.activation(x @ (self.base + self.basis @ params["tangent"])) @ params["output"]
-
-    def block_sum(self, params: Params, block: Block) -> jax.Array:
-        """½ Σ weight (prediction − y)² over a block."""
-        residual = self.predict(params, block["x"]) - block["y"]
-        return 0.5 * jnp.sum(block["weight"] * residual * residual)
+        model = FilterChart(objective.activation, to_jax(base), to_jax(basis))
+        return cls.composed(objective.rows, model, SquaredError()), {"output": network.output, "tangent": tangent}
 
     def network(self, params: Params) -> ConvNetwork:
         """The network at a place of the chart, in canonical form."""
-        direction = np.asarray(self.base) + np.asarray(self.basis) @ np.asarray(params["tangent"])
-        return ConvNetwork(direction, params["output"], self.activation).canonical()
+        return self.model.network(params)
 
 
 def polish(objective: ConvSquared, network: ConvNetwork, steps: int = 60) -> tuple[ConvNetwork, Descent]:
@@ -101,7 +123,7 @@ def expected_error(objective: ConvSquared, network: ConvNetwork, noise: float) -
     """
     chart, point = ConvChart.at(objective, network)
     loose: Any = chart
-    gram = np.asarray(normal_equations(loose, to_jax(point))[0]) * float(objective.rows.total_weight)
+    gram = np.asarray(curvature_matrix(loose, to_jax(point))[0]) * float(objective.rows.total_weight)
     try:
         factor = np.linalg.cholesky(gram)
     except np.linalg.LinAlgError:

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from planted.certificates import uncertainty
 from planted.inputs import Gaussian
 from planted.methods._filter_polish import ConvChart, expected_error, residual_test
-from planted.methods._finish import worst_row
+from planted.methods._finish import left_open, worst_row
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
 from planted.methods._verdict import EXACT, Facts, Verdict, counting_rows, judge, largest_residual, residual_p_value
 from planted.networks import ConvNetwork
 from planted.numerics.precision import float64
-from planted.objectives import ConvFilters, ConvSquared
+from planted.objectives import ConvFilters, ConvSquared, Filters, SharedFilter, SquaredError
 from planted.rows import Rows, Survey
 from planted.solvers import sample_newton
 
@@ -74,21 +75,19 @@ class FilterProblem(Problem):
         law = Gaussian.fit(self.survey.X.reshape(-1, p))
         return Gaussian(np.zeros(p), np.atleast_2d(law.cov)).whiten(np.eye(p))
 
+    @property
+    def model(self) -> Any:
+        """One shared filter, or several."""
+        return SharedFilter(self.activation) if self.n_hidden == 1 else Filters(self.activation, self.patches[0])
+
     def objective(self, rows: Rows | None = None) -> Any:
         """The squared loss of the shared filters over all rows, or over those given."""
-        loss = ConvSquared if self.n_hidden == 1 else ConvFilters
-        return loss.on(self.rows if rows is None else rows, self.activation)
+        kind = ConvSquared if self.n_hidden == 1 else ConvFilters
+        return kind.composed(self.rows if rows is None else rows, self.model, SquaredError())
 
-    def params(self, network: Any) -> dict[str, np.ndarray]:
-        """The filter and the outputs; those of several filters from the dense network that they make."""
-        if isinstance(network, ConvNetwork):
-            return network.arrays()
-        k, p = self.patches
-        return {"filters": network.weights[::k, :p], "output": network.output.reshape(-1, k)}
-
-    def network(self, params: dict[str, Any]) -> ConvNetwork:
+    def network(self, params: dict[str, Any]) -> Any:
         """The network in canonical form."""
-        return ConvNetwork(**params, activation=self.activation).canonical()
+        return self.model.network(params).canonical()
 
     def judge(self, network: ConvNetwork, loss: float, survey: Survey, rows: Rows | None = None) -> Verdict:
         """The verdict on one filter at a minimum, from its loss and a test of its residuals over rows."""
@@ -143,6 +142,7 @@ def recover_filter(problem: Any, start: Start, began: float) -> Recovery:
         relative_loss=2 * loss / (survey.variance or 2 * problem.energy),
         method=start.method,
         seconds=time.perf_counter() - began,
+        uncertainty=uncertainty(objective, problem.params(network)),
         descents=descents,
         details=start.details | details,
     )
@@ -156,14 +156,16 @@ def recover_filters(problem: Any, start: Start, began: float) -> Recovery:
     flat = replace(survey, X=survey.X.reshape(len(survey.y), -1))
     relative = 2 * loss / survey.variance
     exact = relative <= EXACT
+    errors = uncertainty(problem.objective(), problem.params(network))
     facts = Facts(
         relative_loss=relative,
         largest_residual=largest_residual(network, flat.X, flat.y) if exact else np.inf,
         counting_rows=counting_rows(network, flat.X),
-        n_parameters=problem.unknowns - problem.n_hidden * (problem.activation.homogeneity is not None),
+        n_parameters=errors.n_parameters,
+        undetermined=left_open(errors),
         p_value=np.nan if exact else residual_p_value(flat.X, flat.y, network),
         structure="that is worse than their mean" if relative > 1 else "",
         noise=f"its standard deviation is {np.sqrt(2 * loss):.3g}",
     )
     seconds = time.perf_counter() - began
-    return Recovery(network, judge(facts), loss, relative, start.method, seconds, None, start.descents, start.details)
+    return Recovery(network, judge(facts), loss, relative, start.method, seconds, errors, start.descents, start.details)

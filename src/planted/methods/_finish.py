@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.certificates import standard_errors, standard_errors_over
+from planted.certificates import Uncertainty, uncertainty
 from planted.methods._problem import Problem, in_memory
 from planted.methods._recovery import Recovery, Start
 from planted.methods._verdict import (
@@ -23,7 +23,7 @@ from planted.methods._verdict import (
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64
 from planted.rows import ChunkedRows
-from planted.solvers import Descent, gauss_newton, lbfgs, least_squares, normal_equations, sample_newton
+from planted.solvers import Descent, gauss_newton, lbfgs, least_squares, sample_newton
 
 PARAMETERS_WITH_ERRORS = 1000
 """Above so many parameters no standard errors are computed."""
@@ -142,7 +142,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     done = finish(problem, start)
     network, survey = done.network, problem.survey
     relative = 2 * done.loss / survey.variance
-    uncertainty, undetermined, needed = _uncertainty(problem, network)
+    errors, undetermined, needed = _uncertainty(problem, network)
     if start.details.get("unique"):
         # The rows determine the matrix of a quadratic network whatever its rank, and it the network up to symmetry.
         undetermined = ""
@@ -167,7 +167,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         relative_loss=relative,
         method=start.method,
         seconds=time.perf_counter() - began,
-        uncertainty=uncertainty,
+        uncertainty=errors,
         descents=done.descents,
         details=details,
     )
@@ -191,24 +191,35 @@ def _worst_in_chunk(arrays: Any, start: int, network: Any) -> float:
 
 def _uncertainty(problem: Problem, network: Network) -> tuple[Any, str, int]:
     """Standard errors where there are few enough parameters, what the rows leave open, and how much they determine."""
-    k, act, survey = network.n_hidden, network.activation, problem.survey
-    params = problem.params(network)
-    size = sum(np.size(leaf) for leaf in params.values())
-    symmetric = k if act.homogeneity is not None else 0
-    if act.homogeneity == 2 and act.parity == "even":
-        # W and QW with QᵀDQ = D have the same matrix WᵀDW.
-        width = min(k, problem.n_features + problem.free.bias)
-        symmetric += width * (width - 1) // 2 + (k - width) * (problem.n_features + problem.free.bias)
-    needed = size - symmetric
-    if size > PARAMETERS_WITH_ERRORS:
-        return None, open_neurons(network, survey.X), needed
-    gram = np.asarray(normal_equations(problem.objective(), params)[0])
-    unit = 1 / np.sqrt(np.maximum(np.diagonal(gram), 1e-300))
-    values = np.linalg.eigvalsh(gram * np.outer(unit, unit))
-    rank = int(np.sum(values > 1e-10 * values[-1]))
-    words = "" if rank >= needed else f"they leave {needed - rank} of {needed} directions of the parameters open"
-    intercept = problem.free.intercept
-    if problem.in_chunks:
-        return standard_errors_over(problem.rows, network, fit_intercept=intercept), words, needed
-    errors = standard_errors(survey.X, survey.y, network, fit_intercept=intercept, sample_weight=survey.weight)
-    return errors, words, needed
+    if problem.unknowns > PARAMETERS_WITH_ERRORS:
+        scales = network.n_hidden if network.activation.homogeneity is not None else 0
+        return None, open_neurons(network, problem.survey.X), problem.unknowns - scales
+    errors = uncertainty(problem.objective(), problem.params(network))
+    symmetric = 0
+    if network.activation.homogeneity == 2 and network.activation.parity == "even":
+        # W and QW with QᵀDQ = D have the same matrix WᵀDW: a symmetry, though no canonical form takes it out.
+        k, d = network.n_hidden, problem.n_features + problem.free.bias
+        width = min(k, d)
+        symmetric = width * (width - 1) // 2 + (k - width) * d
+    return errors, left_open(errors, symmetric), errors.n_parameters - symmetric
+
+
+def left_open(errors: Uncertainty, symmetric: int = 0) -> str:
+    """What the rows leave open, in words, beyond `symmetric` directions; empty if nothing.
+
+    Inputs are named where no more than half of them are concerned, otherwise neurons.
+    """
+    count = errors.n_parameters - errors.rank - symmetric
+    if count <= 0:
+        return ""
+    words = f"{count} of {errors.n_parameters - symmetric} directions of the parameters are left open"
+    reached = errors.weights
+    if reached is None or reached.ndim != 2 or symmetric:
+        return words
+    open_ = ~np.isfinite(reached)
+    for name, along, limit in (("inputs", 0, reached.shape[1] / 2), ("neurons", 1, reached.shape[0])):
+        places = np.flatnonzero(open_.any(axis=along))
+        if 0 < len(places) <= limit:
+            shown = ", ".join(str(place) for place in places[:8]) + (", …" if len(places) > 8 else "")
+            return f"{words}, in the weights of {name} {shown}"
+    return words

@@ -11,14 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import xlogy
 
-from planted.certificates import information, uncertainty
+from planted.certificates import uncertainty
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
 from planted.methods._verdict import ACCURATE, DIVERGED, Facts, counting_rows, judge, residual_p_value
 from planted.names import unknown
-from planted.networks import Network
 from planted.numerics.precision import float64
-from planted.objectives import Likelihood, Squared, check_probability
+from planted.objectives import BernoulliMean, Likelihood, MeanOfProbabilities, Squared, check_probability
 from planted.rows import Rows
 from planted.solvers import Descent, sample_newton
 
@@ -49,9 +48,14 @@ class LabelProblem(Problem):
         if self.solver not in SOLVERS:
             raise ValueError(unknown("solver", self.solver, SOLVERS))
 
+    @property
+    def model(self) -> Any:
+        """The mean of the neurons."""
+        return MeanOfProbabilities(self.activation, self.free.bias)
+
     def objective(self, rows: Rows | None = None) -> Any:
         """The likelihood over all rows, or over those given."""
-        return Likelihood.on(self.rows if rows is None else rows, self.activation, self.free.bias)
+        return Likelihood.composed(self.rows if rows is None else rows, self.model, BernoulliMean())
 
     def quadratic(self, rows: Rows) -> Squared:
         """The quadratic loss of eq. 2: the squared loss with outputs fixed at 1/k."""
@@ -60,20 +64,6 @@ class LabelProblem(Problem):
     def begin_at(self, weights: np.ndarray) -> dict[str, np.ndarray]:
         """Parameters with these weights and biases of zero."""
         return {"weights": weights} | ({"bias": np.zeros(len(weights))} if self.free.bias else {})
-
-    def params(self, network: Any) -> dict[str, np.ndarray]:
-        """The free parameters of a network: its weights and, where asked for, biases."""
-        arrays = network.arrays()
-        return {name: arrays[name] for name in self.begin_at(network.weights)}
-
-    def network(self, params: dict[str, Any]) -> Network:
-        """The network of probabilities: all outputs are 1/k."""
-        output = np.full(len(params["weights"]), 1.0 / len(params["weights"]))
-        return Network(params["weights"], output, self.activation, params.get("bias"))
-
-    def curvature(self, objective: Any) -> Any:
-        """The Fisher information of the likelihood."""
-        return lambda point: information(objective, point)
 
 
 @float64

@@ -14,14 +14,12 @@ from numpy.typing import ArrayLike
 from planted import activations
 from planted.activations import Activation
 from planted.inputs import Gaussian, InputLaw
-from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.progress import Progress, silent
 from planted.numerics.seeding import key_from
 from planted.numerics.validation import as_matrix, count
-from planted.objectives import Squared
+from planted.objectives import Dense, Squared, SquaredError, curvature_matrix
 from planted.rows import ArrayRows, Block, ChunkedRows, Rows, Survey
-from planted.solvers import normal_equations
 
 Once = Callable[[str, Callable[[], dict[str, np.ndarray]]], dict[str, np.ndarray]]
 """`once(name, compute)` gives the arrays that `compute` returned when it was first called."""
@@ -170,27 +168,27 @@ class Problem:
         survey = replace(self.survey, X=X)
         return replace(self, rows=in_memory(survey), survey=survey)
 
+    @property
+    def model(self) -> Any:
+        """The network asked for as a model: what its parameters are, and how they stand for a network."""
+        free, several = self.free, None if self.survey.y.ndim == 1 else self.n_outputs
+        return Dense(self.activation, None, free.bias, free.intercept, free.skip, several)
+
     def objective(self, rows: Rows | None = None) -> Any:
         """The squared loss over all rows, or over those given."""
-        free = self.free
-        rows = self.rows if rows is None else rows
-        return Squared.on(rows, self.activation, bias=free.bias, intercept=free.intercept)
+        return Squared.composed(self.rows if rows is None else rows, self.model, SquaredError())
 
     def params(self, network: Any) -> dict[str, np.ndarray]:
         """The free parameters of a network; parts that it lacks are zero."""
-        arrays, k = network.arrays(), network.n_hidden
-        lead = () if self.survey.y.ndim == 1 else (self.n_outputs,)
-        zeros = {"bias": (k,), "intercept": lead, "skip": (*lead, self.n_features)}
-        wanted = [name for name in zeros if getattr(self.free, name)]
-        return {name: arrays.get(name, np.zeros(zeros.get(name, ()))) for name in ("weights", "output", *wanted)}
+        return self.model.params(network)
 
     def network(self, params: dict[str, Any]) -> Any:
         """The network with the given free parameters."""
-        return Network(**params, activation=self.activation)
+        return self.model.network(params)
 
     def curvature(self, objective: Any) -> Callable[[Any], Any]:
         """The Gauss–Newton or Fisher matrix (p, p) of an objective of this problem, as a function of the parameters."""
-        return lambda point: normal_equations(objective, point)[0]
+        return lambda point: curvature_matrix(objective, point)[0]
 
 
 @float64

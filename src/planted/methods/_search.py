@@ -180,6 +180,11 @@ class Search:
             progress=problem.progress,
         )
 
+    @property
+    def n_outputs(self) -> int | None:
+        """m where there are several outputs."""
+        return None if self.linear.ndim == 1 else self.linear.shape[1]
+
     def at(self, width: int) -> Search:
         """The same search for another width."""
         return replace(self, width=width)
@@ -195,7 +200,7 @@ class Search:
         """L-BFGS from given parameters; a final descent goes on to where float64 should take over."""
         output = None if signs is None else jnp.asarray(signs, self.dtype)
         return lbfgs(
-            SymmetricPart.on(self.rows, self.activation, output, self.free.bias),
+            SymmetricPart.on(self.rows, self.activation, output, self.free.bias, self.n_outputs),
             params,
             steps=steps,
             tolerance=0.0,

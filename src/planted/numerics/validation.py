@@ -32,14 +32,14 @@ def as_matrix(name: str, value: ArrayLike, ndim: int = 2) -> np.ndarray:
     return array
 
 
-def as_rows(X: ArrayLike, y: ArrayLike, ndim: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """X (n, d) and y (n,) as finite float64 arrays of equal length.
+def as_rows(X: ArrayLike, y: ArrayLike, ndim: int = 2, several: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """X (n, d) and y (n,), or (n, m) where there may be several outputs, as finite float64 arrays of equal length.
 
     >>> as_rows([[1.0], [2.0]], [1.0])
     Traceback (most recent call last):
     ValueError: X has 2 rows but y has 1 entries
     """
-    inputs, targets = as_matrix("X", X, ndim), as_matrix("y", y, 1)
+    inputs, targets = as_matrix("X", X, ndim), as_matrix("y", y, 2 if several and np.ndim(y) == 2 else 1)
     if len(inputs) != len(targets):
         raise ValueError(f"X has {len(inputs)} rows but y has {len(targets)} entries")
     return inputs, targets

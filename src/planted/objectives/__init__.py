@@ -1,8 +1,7 @@
 """What to minimise: one file per loss."""
 
 from planted.objectives._base import Objective, Params, RowObjective, evaluate, evaluate_with_gradient
-from planted.objectives._conv import ConvSquared, PopulationConv
-from planted.objectives._conv_filters import ConvFilters
+from planted.objectives._conv import ConvFilters, ConvSquared, PopulationConv
 from planted.objectives._conv_points import (
     ConvPoint,
     arc,
@@ -19,7 +18,16 @@ from planted.objectives._curvature import (
     smallest_curvature,
     smallest_eigenpair,
 )
-from planted.objectives._flat import Flat, flatten, unflatten, units_of
+from planted.objectives._filter_models import Filters, SharedFilter
+from planted.objectives._fit import (
+    Fit,
+    curvature_matrix,
+    curvature_product,
+    energy,
+    row_jacobian,
+    score_matrix,
+)
+from planted.objectives._flat import Flat, unflatten, units_of
 from planted.objectives._full_rank import (
     FullRankLandscape,
     PopulationFullRankLandscape,
@@ -29,14 +37,30 @@ from planted.objectives._full_rank import (
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
 from planted.objectives._jacobian_gram import jacobian_gram
 from planted.objectives._landscape import SMALL, AssumptionError, Constants, Landscape, PopulationLandscape
-from planted.objectives._likelihood import Likelihood, check_probability, label_loss
+from planted.objectives._likelihood import (
+    Likelihood,
+    LogisticLikelihood,
+    SoftmaxLikelihood,
+    check_probability,
+    label_loss,
+)
+from planted.objectives._losses import BernoulliLogit, BernoulliMean, Loss, Softmax, SquaredError
+from planted.objectives._models import (
+    Dense,
+    MeanOfProbabilities,
+    Model,
+    SymmetricDense,
+    flatten,
+    named,
+    split,
+    symmetric_part,
+)
 from planted.objectives._pairs import PopulationPairs, appendix_d
 from planted.objectives._quadratic import (
     ApproximateMinimumBound,
     QuadraticForm,
     QuadraticVerdict,
     approximate_minimum_bound,
-    as_quadratic,
     hessian_form,
     quadratic_jacobian,
     quadratic_matrix,
@@ -44,25 +68,34 @@ from planted.objectives._quadratic import (
     residual_matrix,
 )
 from planted.objectives._score_landscape import ScoreLandscape
-from planted.objectives._squared import PopulationSquared, Squared, split
-from planted.objectives._symmetric_part import SymmetricPart, symmetric_part
+from planted.objectives._squared import PopulationSquared, Squared
+from planted.objectives._symmetric_part import SymmetricPart
 
 __all__ = [
     "DENSE_SIZE",
     "SMALL",
     "ApproximateMinimumBound",
     "AssumptionError",
+    "BernoulliLogit",
+    "BernoulliMean",
     "Constants",
     "ConvFilters",
     "ConvPoint",
     "ConvSquared",
     "Curvature",
+    "Dense",
+    "Filters",
+    "Fit",
     "Flat",
     "FullRankLandscape",
     "Hermite24",
     "Hessian",
     "Landscape",
     "Likelihood",
+    "LogisticLikelihood",
+    "Loss",
+    "MeanOfProbabilities",
+    "Model",
     "Objective",
     "Params",
     "PopulationConv",
@@ -75,14 +108,21 @@ __all__ = [
     "QuadraticVerdict",
     "RowObjective",
     "ScoreLandscape",
+    "SharedFilter",
+    "Softmax",
+    "SoftmaxLikelihood",
     "Squared",
+    "SquaredError",
+    "SymmetricDense",
     "SymmetricPart",
     "appendix_d",
     "approximate_minimum_bound",
     "arc",
-    "as_quadratic",
     "best_output",
     "check_probability",
+    "curvature_matrix",
+    "curvature_product",
+    "energy",
     "evaluate",
     "evaluate_with_gradient",
     "flatten",
@@ -90,12 +130,15 @@ __all__ = [
     "hessian_of",
     "jacobian_gram",
     "label_loss",
+    "named",
     "nearest_stationary_point",
     "quadratic_jacobian",
     "quadratic_matrix",
     "quadratic_verdict",
     "read_off",
     "residual_matrix",
+    "row_jacobian",
+    "score_matrix",
     "smallest_curvature",
     "smallest_eigenpair",
     "split",

@@ -14,21 +14,56 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from planted.activations import Activation
+from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64, to_jax, to_numpy
 from planted.numerics.pytrees import Pytree
+from planted.objectives._models import Model, Params, check_weights, named
+from planted.objectives._paths import Arrays, Candidates, length_paths, neuron_paths, rotation_paths, unseen_paths
 from planted.rows import Block, Rows, over_rows
-
-Params = Any
-"""An array (k, d) of weights, or a dict of arrays such as {"weights": (k, d), "output": (k,)}."""
 
 _HESSIAN_COLUMNS = 64
 
 
 class Objective(Pytree, ABC):
-    """A function to minimise over parameters, with exact derivatives in float64."""
+    """A function to minimise over parameters, with exact derivatives in float64.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of inputs d.
+    non_negative, convex : bool
+        What is known of the values, and of the function as a whole.
+    shared_filter : bool
+        Whether this is a squared loss of one filter shared by patches, as in Du et al. (2017).
+    rows : Rows or None
+        Of an empirical objective.
+    model : Model or None
+        Of a fit, which applies a model to samples.
+    activation : Activation or None
+        φ, where the parameters are those of its neurons.
+    output : array or None
+        Fixed output weights, if any.
+    teacher_rows : array (m, d) or None
+        Directions of the inputs that a population objective knows of.
+    constants : Any
+        μ, λ and what they rest on, for the objectives that have them.
+    """
 
     n_features: int
     non_negative: bool = False
+    convex: bool = False
+    shared_filter: bool = False
+    rows: Rows | None = None
+    model: Model | None = None
+    activation: Activation | None = None
+    output: Any = None
+    constants: Any = None
+
+    @property
+    def teacher_rows(self) -> np.ndarray | None:
+        """Directions (m, d) of the inputs that the objective knows of; None where it is made of samples."""
+        return None
 
     @property
     def traceable(self) -> bool:
@@ -54,9 +89,8 @@ class Objective(Pytree, ABC):
     @float64
     def check(self, params: Params) -> Params:
         """`params` as float64 arrays, or a ValueError that says what is wrong with them."""
-        named = params if isinstance(params, dict) else {"weights": params}
         arrays = {}
-        for name, value in named.items():
+        for name, value in named(params).items():
             if getattr(value, "dtype", np.float64) == np.float32:
                 raise ValueError(f"{name} is float32; objectives are evaluated in float64, so pass float64")
             try:
@@ -73,6 +107,37 @@ class Objective(Pytree, ABC):
         if set(arrays) != {"weights"}:
             raise ValueError(f"{type(self).__name__} takes an array (k, {self.n_features}) of weights")
         check_weights(arrays["weights"], self.n_features)
+
+    def known_minimum(self) -> tuple[float, str] | None:
+        """The least value and why it is the least, where a theorem gives it."""
+        return (0.0, "the loss is never negative, and here it is zero") if self.non_negative else None
+
+    def network(self, params: Params) -> Network | ConvNetwork | None:
+        """The network that `params` stand for, if they do."""
+        arrays = named(params)
+        if self.activation is None or "weights" not in arrays:
+            return None
+        output = np.ones(len(arrays["weights"])) if self.output is None else self.output
+        return Network(**{"output": output, **arrays}, activation=self.activation)
+
+    def convex_between_kinks(self, arrays: Arrays) -> bool:
+        """Whether the objective is convex in these parameters wherever no pre-activation crosses a kink."""
+        return False
+
+    def quadratic_problem(self, arrays: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+        """(X, y, W, v) of an unweighted squared loss of a quadratic network with fixed outputs, otherwise None."""
+        return None
+
+    def symmetries(self, arrays: Arrays) -> Candidates:
+        """Paths from `arrays` along which the objective may stay the same."""
+        yield from length_paths(arrays)
+        if self.teacher_rows is not None:
+            yield from rotation_paths(arrays, self.teacher_rows)
+        if "weights" in arrays:
+            k, act = len(arrays["weights"]), self.activation
+            fixed = np.ones(k) if np.shape(self.output) != (k,) else np.asarray(self.output)
+            degree, parity = (None, None) if act is None else (act.homogeneity, act.parity)
+            yield from neuron_paths(arrays, arrays.get("output", fixed), degree, parity, np.zeros(k, bool))
 
     @float64
     def value(self, params: Params) -> float:
@@ -148,6 +213,16 @@ class RowObjective(Objective):
         """What does not depend on rows."""
         return 0.0
 
+    def unseen(self, arrays: Arrays) -> Candidates:
+        """Weights along directions in which no sample varies."""
+        if "weights" in arrays and len(self.rows.shape) == 1:
+            yield from unseen_paths(arrays, np.asarray(_gram(self)))
+
+    def symmetries(self, arrays: Arrays) -> Candidates:
+        """Paths from `arrays` along which the objective may stay the same."""
+        yield from super().symmetries(arrays)
+        yield from self.unseen(arrays)
+
     def traced_value(self, params: Params) -> jax.Array:
         """Mean over rows plus penalty."""
         return self.rows.mean(block_value, self.bare, params) + self.penalty(params)
@@ -207,17 +282,6 @@ def _add_penalty_hvps(objective: RowObjective, params: Params, directions: Param
     return jax.vmap(lambda direction, part: _add_penalty_hvp(objective, params, direction, part))(directions, rows)
 
 
-def check_weights(weights: np.ndarray, n_features: int) -> None:
-    """Raise a ValueError unless `weights` is (k, n_features) with k ≥ 1.
-
-    >>> check_weights(np.ones((2, 3)), 4)
-    Traceback (most recent call last):
-    ValueError: weights has shape (2, 3), expected (k, 4)
-    """
-    if weights.ndim != 2 or weights.shape[1] != n_features or not len(weights):
-        raise ValueError(f"weights has shape {weights.shape}, expected (k, {n_features})")
-
-
 @over_rows
 def evaluate(objective: Objective, params: Params) -> jax.Array:
     return objective.traced_value(params)
@@ -236,3 +300,14 @@ def hessian_product(objective: Objective, params: Params, direction: Params) -> 
 @over_rows
 def hessian_products(objective: Objective, params: Params, directions: Params) -> Params:
     return objective.traced_hvps(params, directions)
+
+
+def block_gram(block: Block) -> jax.Array:
+    """Σ xxᵀ over the rows of a block that count."""
+    x = jnp.where(block["weight"][:, None] > 0, block["x"], 0.0)
+    return x.T @ x
+
+
+@over_rows
+def _gram(objective: RowObjective) -> jax.Array:
+    return objective.rows.sum(block_gram)

@@ -20,43 +20,28 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planted import activations
 from planted.activations import Activation
 from planted.activations.kernels import SERIES_ORDER, gaussian_kernel, series_coefficients
 from planted.networks import ConvNetwork, as_patches
 from planted.numerics.precision import float64, to_jax
-from planted.numerics.validation import as_matrix
-from planted.objectives._base import Objective, Params, RowObjective
-from planted.rows import ArrayRows, Block, Rows
+from planted.objectives._base import Objective, Params
+from planted.objectives._filter_models import Filters, SharedFilter
+from planted.objectives._fit import Fit, targets_of
+from planted.objectives._losses import SquaredError
+from planted.objectives._models import check_names, unit
+from planted.rows import ArrayRows, Rows
 
-_BLOCK_ENTRIES = 1 << 18
 
+def patch_rows(Z: ArrayLike, y: ArrayLike, n_patches: int | None, sample_weight: ArrayLike | None) -> ArrayRows:
+    """Rows of patches (k, p) in memory.
 
-def unit(vector: jax.Array) -> jax.Array:
-    """v/‖v‖, and zero with zero derivative at v = 0.
-
-    >>> unit(jnp.array([3.0, 4.0]))
-    Array([0.6, 0.8], dtype=float32)
+    >>> patch_rows(np.ones((5, 6)), np.ones(5), 3, None).shape
+    (3, 2)
     """
-    square = jnp.sum(vector * vector)
-    return vector / jnp.sqrt(jnp.where(square > 0, square, 1.0))
+    return targets_of(as_patches("Z", Z, n_patches), y, sample_weight, ndim=3)
 
 
-def check_filter(arrays: dict[str, np.ndarray], patch_size: int, n_patches: int) -> None:
-    """Raise a ValueError unless `arrays` is {"filter": (p,), "output": (k,)}.
-
-    >>> check_filter({"filter": np.ones(2), "output": np.ones(3)}, 2, 4)
-    Traceback (most recent call last):
-    ValueError: output has shape (3,), expected (4,)
-    """
-    if set(arrays) != {"filter", "output"}:
-        raise ValueError(f"params has {sorted(arrays)}, expected ['filter', 'output']")
-    for name, size in (("filter", patch_size), ("output", n_patches)):
-        if arrays[name].shape != (size,):
-            raise ValueError(f"{name} has shape {arrays[name].shape}, expected ({size},)")
-
-
-class ConvSquared(RowObjective):
+class ConvSquared(Fit):
     """½ mean (Σ_i output_i φ(filter·Z_i/‖filter‖) − y)², over params {"filter": (p,), "output": (k,)}.
 
     The filter is normalised where φ is positively homogeneous, so that its length is a free choice; for other φ,
@@ -69,6 +54,7 @@ class ConvSquared(RowObjective):
     activation : str, Activation or callable
     n_patches : int, optional
         k, for flat rows.
+    sample_weight : array (n,), optional
 
     Examples
     --------
@@ -77,51 +63,79 @@ class ConvSquared(RowObjective):
     0.0
     """
 
-    _arrays = ("rows",)
-    _static = ("activation", "normalised")
-    non_negative = True
-    rows: Rows
+    shared_filter = True
+    model: SharedFilter
 
     @float64
-    def __init__(self, Z: ArrayLike, y: ArrayLike, activation: Any = "relu", n_patches: int | None = None) -> None:
-        patches, targets = as_patches("Z", Z, n_patches), as_matrix("y", y, 1)
-        if len(patches) != len(targets):
-            raise ValueError(f"Z has {len(patches)} rows but y has {len(targets)} entries")
-        size = max(1, _BLOCK_ENTRIES // (patches.shape[1] * patches.shape[2]))
-        self.rows = ArrayRows(to_jax(patches), to_jax(targets), block_size=size)
-        self.activation: Activation = activations.get(activation)
-        self.normalised = self.activation.homogeneity is not None
+    def __init__(
+        self,
+        Z: ArrayLike,
+        y: ArrayLike,
+        activation: Any = "relu",
+        n_patches: int | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        rows = patch_rows(Z, y, n_patches, sample_weight)
+        super().__init__(rows, SharedFilter(activation), SquaredError())
 
     @property
     def n_patches(self) -> int:
         """Number of patches k."""
         return self.rows.shape[-2]
 
+    @property
+    def normalised(self) -> bool:
+        """Whether the filter's length is a free choice."""
+        return self.model.normalised_filter
+
     @classmethod
     def on(cls, rows: Rows, activation: Activation) -> ConvSquared:
         """The same over given rows of patches (k, p), unchecked."""
-        return cls._build(rows=rows, activation=activation, normalised=activation.homogeneity is not None)
-
-    def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
-        """Filter (p,) and output (k,)."""
-        check_filter(arrays, self.n_features, self.n_patches)
-
-    def predict(self, params: Params, x: jax.Array) -> jax.Array:
-        """Network output (r,) for patches x (r, k, p), traceable."""
-        direction = unit(params["filter"]) if self.normalised else params["filter"]
-        return self.activation(x @ direction) @ params["output"]
-
-    def block_sum(self, params: Params, block: Block) -> jax.Array:
-        """½ Σ weight (prediction − y)² over a block."""
-        residual = self.predict(params, block["x"]) - block["y"]
-        return 0.5 * jnp.sum(block["weight"] * residual * residual)
+        return cls.composed(rows, SharedFilter(activation), SquaredError())
 
     def network(self, params: Params) -> ConvNetwork:
         """The network that `params` stand for, in canonical form."""
-        direction = np.asarray(params["filter"], dtype=np.float64)
-        if self.normalised:
-            direction = direction / (np.linalg.norm(direction) or 1.0)
-        return ConvNetwork(direction, params["output"], self.activation).canonical()
+        return self.model.network(params).canonical()
+
+
+class ConvFilters(Fit):
+    """½ mean (Σ_f Σ_i output_fi φ(filters_f·Z_i) − y)² over {"filters": (f, p), "output": (f, k)}.
+
+    A block holds activations (rows, k, f), as many numbers as the fully connected network has neurons.
+
+    Parameters
+    ----------
+    Z : array (n, k, p), or flat rows (n, k·p) together with n_patches
+    y : array (n,)
+    activation : str, Activation or callable
+    n_patches : int, optional
+    sample_weight : array (n,), optional
+
+    Examples
+    --------
+    >>> loss = ConvFilters([[[3.0], [-1.0]]], [3.0])
+    >>> loss.value({"filters": np.ones((1, 1)), "output": np.ones((1, 2))})
+    0.0
+    """
+
+    model: Filters
+
+    @float64
+    def __init__(
+        self,
+        Z: ArrayLike,
+        y: ArrayLike,
+        activation: Any = "relu",
+        n_patches: int | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        rows = patch_rows(Z, y, n_patches, sample_weight)
+        super().__init__(rows, Filters(activation, rows.shape[0]), SquaredError())
+
+    @classmethod
+    def on(cls, rows: Rows, activation: Activation) -> ConvFilters:
+        """The same over given rows of patches (k, p), unchecked."""
+        return cls.composed(rows, Filters(activation, rows.shape[-2]), SquaredError())
 
 
 class PopulationConv(Objective):
@@ -145,6 +159,8 @@ class PopulationConv(Objective):
     _arrays = ("filter", "output")
     _static = ("activation", "order", "normalised")
     non_negative = True
+    activation: Activation
+    shared_filter = True
 
     @float64
     def __init__(self, teacher: ConvNetwork, order: int = SERIES_ORDER) -> None:
@@ -167,9 +183,14 @@ class PopulationConv(Objective):
         """The teacher in canonical form."""
         return ConvNetwork(self.filter, self.output, self.activation)
 
+    @property
+    def teacher_rows(self) -> np.ndarray:
+        """The teacher's filter (1, p)."""
+        return np.asarray(self.filter)[None]
+
     def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
         """Filter (p,) and output (k,)."""
-        check_filter(arrays, self.n_features, self.output.shape[0])
+        check_names(arrays, {"filter": (self.n_features,), "output": self.output.shape})
 
     def mean_and_kernel(self, direction: jax.Array) -> tuple[jax.Array, jax.Array]:
         """m(w), m(w*) as (2,) and K over (w, w*) as (2, 2), traceable."""

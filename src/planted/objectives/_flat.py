@@ -9,15 +9,7 @@ import numpy as np
 
 from planted.numerics.precision import float64
 from planted.objectives._base import Objective, Params, evaluate_with_gradient, hessian_product
-
-
-def flatten(tree: Params) -> np.ndarray:
-    """All arrays of `tree` end to end (p,), in the order of `jax.flatten_util.ravel_pytree`.
-
-    >>> flatten({"weights": np.ones((1, 2)), "output": np.zeros(1)})
-    array([0., 1., 1.])
-    """
-    return np.concatenate([np.asarray(leaf, dtype=np.float64).ravel() for leaf in jax.tree.leaves(tree)])
+from planted.objectives._models import flatten
 
 
 def unflatten(vector: Any, like: Params) -> Params:
@@ -85,7 +77,7 @@ class Flat:
     @property
     def traceable(self) -> bool:
         """Whether the objective is one JAX program."""
-        return bool(getattr(self.objective, "traceable", True))
+        return self.objective.traceable
 
     def params(self, vector: np.ndarray, dtype: Any = np.float64) -> Params:
         """The parameters s∘u."""

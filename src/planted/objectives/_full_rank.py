@@ -35,6 +35,7 @@ from planted.objectives._landscape import (
     _without_lower_parts,
     constants,
     fourth_coefficient,
+    landscape_minimum,
     lower_part,
     quartic_sum,
     teacher_tensor,
@@ -316,6 +317,21 @@ class PopulationFullRankLandscape(Objective):
     def n_features(self) -> int:  # type: ignore[override]
         """Number of inputs d."""
         return self.directions.shape[1]
+
+    @property
+    def teacher_rows(self) -> np.ndarray:
+        """The teacher's directions."""
+        return np.asarray(self.directions)
+
+    def known_minimum(self) -> tuple[float, str] | None:
+        """That of Theorem A.4, for a teacher of full rank."""
+        rows, weights, T = (np.asarray(part) for part in (self.directions, self.weights, self.T))
+        if float(self.delta) or rows.shape[0] != rows.shape[1] or np.linalg.matrix_rank(T) < len(T):
+            return None
+        # o_i = T^{-1/2} √s_i u_i is orthonormal, and ⟨u_i, b⟩⁴ = ⟨o_i, T^{1/2}b⟩⁴ / s_i².
+        inverse = 1 / np.sum((rows @ np.linalg.inv(T)) * rows, axis=1)
+        least = landscape_minimum(6**0.5 * weights / inverse**2, float(self.mu), float(self.lam))
+        return None if least is None else (least, "every local minimum of F is global (Theorem A.4 of Ge et al. 2017)")
 
     def traced_value(self, params: Params) -> jax.Array:
         """F at B (k, d)."""

@@ -16,7 +16,8 @@ from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_rows
 from planted.objectives._base import Objective, Params, RowObjective
-from planted.objectives._squared import check_layers, check_teacher, split
+from planted.objectives._models import check_layers, split
+from planted.objectives._squared import check_teacher
 from planted.rows import ArrayRows, Block
 
 
@@ -133,6 +134,11 @@ class PopulationHermite24(Objective):
     def n_features(self) -> int:  # type: ignore[override]
         """Number of inputs d."""
         return self.directions.shape[1]
+
+    @property
+    def teacher_rows(self) -> np.ndarray:
+        """The teacher's directions."""
+        return np.asarray(self.directions)
 
     def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
         """Weights (k, d); output (k,) unless fixed."""

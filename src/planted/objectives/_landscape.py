@@ -255,6 +255,28 @@ def tensor_pairs(B: jax.Array, directions: jax.Array, weights: jax.Array, mu: ja
     return 6**0.5 * weights @ (jnp.sum(p2, axis=1) ** 2 - fourth) - mu / (2 * 6**0.5) * weights @ fourth
 
 
+def landscape_minimum(alpha: np.ndarray, mu: float, lam: float) -> float | None:
+    """The least value of G_{α,β,μ} with β = α/12, or None where Theorem 5.1 of Ge et al. (2017) does not apply.
+
+    Its minima are signed permutations with squared norms D² = 1/(1 − μβ_i/λ).
+
+    >>> landscape_minimum(np.ones(2), 0.0, 4.0)
+    0.0
+    >>> landscape_minimum(np.ones(2), 1.0, 4.0) is None
+    True
+    """
+    beta = alpha / 12
+    if np.any(alpha <= 0):
+        return None
+    slack = 1 + 1e-9
+    small = mu * beta.max() <= SMALL * alpha.min() * slack
+    large = lam * slack >= 4 * max(mu * beta.max(), alpha.max())
+    if not (small and large):
+        return None
+    square = 1 / (1 - mu * beta / lam)
+    return float(np.sum(-mu * beta * square**2 + lam * (square - 1) ** 2))
+
+
 class PopulationLandscape(Objective):
     """Expectation of :class:`Landscape` under x ~ N(0, I) and y from a teacher (Theorem 2.6, corrected).
 
@@ -289,6 +311,19 @@ class PopulationLandscape(Objective):
     def n_features(self) -> int:  # type: ignore[override]
         """Number of inputs d."""
         return self.directions.shape[1]
+
+    @property
+    def teacher_rows(self) -> np.ndarray:
+        """The teacher's directions."""
+        return np.asarray(self.directions)
+
+    def known_minimum(self) -> tuple[float, str] | None:
+        """That of Theorem 2.3, for an orthonormal teacher."""
+        rows, weights = np.asarray(self.directions), np.asarray(self.weights)
+        if rows.shape[0] != rows.shape[1] or not np.allclose(rows @ rows.T, np.eye(len(rows)), atol=1e-9):
+            return None
+        least = landscape_minimum(6**0.5 * weights, float(self.mu), float(self.lam))
+        return None if least is None else (least, "every local minimum of G is global (Theorem 2.3 of Ge et al. 2017)")
 
     def traced_value(self, params: Params) -> jax.Array:
         """G at weights (k, d)."""

@@ -1,30 +1,26 @@
-r"""Cross-entropy of binary labels whose probability is the mean of neurons into (0, 1).
+r"""Likelihoods of labels: cross-entropies of what a network says about classes.
 
-P(y = 1 | x) = (1/k) Σ_i φ(w_i·x + b_i), eq. 3 of Fu et al. (2018). The paper minimises the quadratic loss, which is
+P(y = 1 | x) = (1/k) Σ_i φ(w_i·x + b_i) is eq. 3 of Fu et al. (2018). The paper minimises the quadratic loss, which is
 :class:`planted.objectives.Squared` with the output fixed at 1/k. The likelihood has the same minimiser on the
-population and the smallest variance on a sample.
+population and the smallest variance on a sample. :class:`LogisticLikelihood` and :class:`SoftmaxLikelihood` take the
+output of a dense network for log-odds instead, of two classes and of several.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.numerics.precision import float64, to_jax
-from planted.numerics.validation import as_matrix, as_rows
-from planted.objectives._base import Params, RowObjective
-from planted.objectives._squared import Squared, check_layers
-from planted.rows import ArrayRows, Block, Rows
-
-# A probability below this counts as this: the row's loss is then 345 and its gradient zero. Its square, which second
-# derivatives divide by, is still a float64.
-_SMALLEST = 1e-150
+from planted.numerics.precision import float64
+from planted.objectives._fit import Fit, targets_of
+from planted.objectives._losses import BernoulliLogit, BernoulliMean, Softmax
+from planted.objectives._models import Dense, MeanOfProbabilities
+from planted.objectives._squared import Squared
+from planted.rows import ArrayRows, Rows
 
 
 def check_probability(activation: Activation) -> None:
@@ -43,7 +39,14 @@ def check_probability(activation: Activation) -> None:
         )
 
 
-class Likelihood(RowObjective):
+def _labels(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayRows:
+    """Rows whose targets are labels 0 and 1, or probabilities between them."""
+    if np.ndim(y) != 1 or np.min(y) < 0 or np.max(y) > 1:
+        raise ValueError("y must hold labels 0 and 1")
+    return targets_of(X, y, sample_weight)
+
+
+class Likelihood(Fit):
     """−mean(y log p + (1 − y) log(1 − p)) with p = (1/k) Σ_i φ(weights_i·x + bias_i).
 
     Parameters
@@ -64,10 +67,6 @@ class Likelihood(RowObjective):
     0.693147
     """
 
-    _arrays = ("rows",)
-    _static = ("activation", "bias")
-    non_negative = True
-
     @float64
     def __init__(
         self,
@@ -77,44 +76,115 @@ class Likelihood(RowObjective):
         bias: bool = False,
         sample_weight: ArrayLike | None = None,
     ) -> None:
-        inputs, targets = as_rows(X, y)
-        if targets.min() < 0 or targets.max() > 1:
-            raise ValueError("y must hold labels 0 and 1")
-        weight = None if sample_weight is None else to_jax(as_matrix("sample_weight", sample_weight, 1))
-        self.rows = ArrayRows(to_jax(inputs), to_jax(targets), weight)
-        self.activation: Activation = activations.get(activation)
-        check_probability(self.activation)
-        self.bias = bool(bias)
+        model = MeanOfProbabilities(activation, bias)
+        check_probability(model.activation)
+        super().__init__(_labels(X, y, sample_weight), model, BernoulliMean())
 
     @classmethod
     def on(cls, rows: Rows, activation: Activation, bias: bool = False) -> Likelihood:
         """The same over given rows, traceable and unchecked."""
-        return cls._build(rows=rows, activation=activation, bias=bias)
+        return cls.composed(rows, MeanOfProbabilities(activation, bias), BernoulliMean())
 
-    def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
-        """Weights (k, d); bias (k,) if there are biases."""
-        check_layers(arrays, self.n_features, np.ones(len(arrays["weights"])), ("bias",) if self.bias else ())
 
-    def predict(self, params: Params, x: jax.Array) -> jax.Array:
-        """P(y = 1) (r,) for rows x (r, d), traceable."""
-        return jnp.mean(self.activation(self._preactivation(params, x)), axis=1)
+class LogisticLikelihood(Fit):
+    """mean log(1 + eᵗ) − y t for log-odds t = intercept + skip·x + Σ_i output_i φ(weights_i·x + bias_i).
 
-    def _preactivation(self, params: Params, x: jax.Array) -> jax.Array:
-        weights = params["weights"] if isinstance(params, dict) else params
-        z = x @ weights.T
-        return z + params["bias"] if self.bias else z
+    Parameters
+    ----------
+    X : array (n, d)
+    y : array (n,)
+        Labels 0 and 1, or probabilities between them.
+    activation : str, Activation or callable
+    bias, intercept, skip : bool
+        Whether there are hidden biases, an intercept, a linear part.
+    sample_weight : array (n,), optional
 
-    def block_sum(self, params: Params, block: Block) -> jax.Array:
-        """Σ weight · cross-entropy over a block."""
-        z = self._preactivation(params, block["x"])
-        act = self.activation
-        # 1 − φ(z) = φ(−z) where φ is odd about 1/2, which keeps digits that the subtraction loses.
-        mirrored = act.centred_parity == "odd" and act.offset == 0.5
-        yes = jnp.mean(act(z), axis=1)
-        no = jnp.mean(act(-z) if mirrored else 1 - act(z), axis=1)
-        log = lambda p: jnp.log(jnp.maximum(p, _SMALLEST))  # noqa: E731
-        y = block["y"]
-        return -jnp.sum(block["weight"] * (y * log(yes) + (1 - y) * log(no)))
+    Examples
+    --------
+    >>> loss = LogisticLikelihood([[1.0], [-1.0]], [1, 0])
+    >>> round(loss.value({"weights": np.ones((2, 1)), "output": np.zeros(2)}), 6)    # log 2
+    0.693147
+    """
+
+    @float64
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        activation: Any = "relu",
+        bias: bool = False,
+        sample_weight: ArrayLike | None = None,
+        intercept: bool = False,
+        skip: bool = False,
+    ) -> None:
+        model = Dense(activation, None, bias, intercept, skip)
+        super().__init__(_labels(X, y, sample_weight), model, BernoulliLogit())
+
+    @classmethod
+    def on(
+        cls, rows: Rows, activation: Activation, bias: bool = False, intercept: bool = False, skip: bool = False
+    ) -> LogisticLikelihood:
+        """The same over given rows, traceable and unchecked."""
+        return cls.composed(rows, Dense(activation, None, bias, intercept, skip), BernoulliLogit())
+
+
+class SoftmaxLikelihood(Fit):
+    """mean log Σ_c e^{t_c} − t_y for log-odds t (m,) of m classes, the outputs of a dense network.
+
+    A function added to all log-odds changes nothing: canonical outputs, intercepts and linear parts sum to zero over
+    the classes.
+
+    Parameters
+    ----------
+    X : array (n, d)
+    y : array (n,) or (n, m)
+        Classes 0, …, m − 1, or shares of the classes that sum to one.
+    activation : str, Activation or callable
+    bias, intercept, skip : bool
+        Whether there are hidden biases (k,), intercepts (m,), linear parts (m, d).
+    sample_weight : array (n,), optional
+
+    Examples
+    --------
+    >>> loss = SoftmaxLikelihood([[1.0], [-1.0], [2.0]], [1, 0, 2])
+    >>> round(loss.value({"weights": np.ones((2, 1)), "output": np.zeros((3, 2))}), 6)    # log 3
+    1.098612
+    """
+
+    @float64
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        activation: Any = "relu",
+        bias: bool = False,
+        sample_weight: ArrayLike | None = None,
+        intercept: bool = False,
+        skip: bool = False,
+    ) -> None:
+        shares = np.asarray(y, dtype=np.float64)
+        if shares.ndim == 1:
+            if not np.all((shares >= 0) & (shares == np.round(shares))):
+                raise ValueError("y must hold the numbers of classes 0, 1, …")
+            shares = np.eye(int(shares.max()) + 1)[shares.astype(int)]
+        elif np.any(shares < 0) or not np.allclose(shares.sum(axis=-1), 1):
+            raise ValueError("the shares of classes in a row of y must be positive and sum to one")
+        model = Dense(activation, None, bias, intercept, skip, n_outputs=shares.shape[-1], centred=True)
+        super().__init__(targets_of(X, shares, sample_weight), model, Softmax())
+
+    @classmethod
+    def on(
+        cls,
+        rows: Rows,
+        n_classes: int,
+        activation: Activation,
+        bias: bool = False,
+        intercept: bool = False,
+        skip: bool = False,
+    ) -> SoftmaxLikelihood:
+        """The same over given rows, whose targets are shares (n, m) or classes (n,); traceable and unchecked."""
+        model = Dense(activation, None, bias, intercept, skip, n_outputs=n_classes, centred=True)
+        return cls.composed(rows, model, Softmax())
 
 
 def label_loss(

@@ -39,6 +39,11 @@ class PopulationPairs(Objective):
         """Number of inputs d."""
         return self.directions.shape[1]
 
+    @property
+    def teacher_rows(self) -> np.ndarray:
+        """The teacher's directions."""
+        return np.asarray(self.directions)
+
     def traced_value(self, params: Params) -> jax.Array:
         """P' at the normalised rows of `params`."""
         unit = params / jnp.sqrt(jnp.sum(params * params, axis=1, keepdims=True))

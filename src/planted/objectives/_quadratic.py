@@ -15,7 +15,6 @@ suitable eigenvector b of S; with d positive and d negative outputs, or d of one
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +44,7 @@ class QuadraticForm(RowObjective):
 
     _arrays = ("rows",)
     non_negative = True
+    convex = True
 
     @float64
     def __init__(self, X: ArrayLike, y: ArrayLike) -> None:
@@ -229,26 +229,3 @@ def approximate_minimum_bound(
     printed = eps / root * max((1 + 14 * nuclear) ** 0.5, 4 * eps / root) + down / (2 * abs(nu)) * nuclear
     exact = eps * float(np.linalg.norm(np.asarray(weights))) / 4 + down * nuclear / (4 * abs(nu))
     return ApproximateMinimumBound(printed, exact)
-
-
-def as_quadratic(objective: Any, params: Params) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """(X, y, W, v) if `objective` is an unweighted squared loss of a quadratic network with fixed outputs, else None.
-
-    >>> from planted.objectives import Squared
-    >>> as_quadratic(Squared([[1.0]], [1.0], "relu"), np.ones((1, 1))) is None
-    True
-    """
-    from planted.objectives._squared import Squared
-
-    named = params if isinstance(params, dict) else {"weights": params}
-    quadratic = isinstance(objective, Squared) and objective.activation.name == "quadratic"
-    if not quadratic or set(named) != {"weights"} or not isinstance(objective.rows, ArrayRows):
-        return None
-    blocks = {name: np.asarray(leaf) for name, leaf in objective.rows.blocks.items()}
-    weight = blocks["weight"].reshape(-1)
-    live = weight > 0
-    if not np.all(weight[live] == 1):
-        return None
-    W = np.asarray(named["weights"])
-    v = np.ones(len(W)) if objective.output is None else np.asarray(objective.output)
-    return blocks["x"].reshape(-1, W.shape[1])[live], blocks["y"].reshape(-1)[live], W, v

@@ -5,72 +5,40 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planted import activations
 from planted.activations import Activation
 from planted.activations.kernels import SERIES_ORDER, gaussian_kernel, truncation_error
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
-from planted.numerics.validation import as_matrix, as_rows
-from planted.objectives._base import Objective, Params, RowObjective, check_weights
-from planted.rows import ArrayRows, Block, Rows
+from planted.numerics.validation import as_matrix
+from planted.objectives._base import Objective, Params
+from planted.objectives._fit import Fit, check_outputs, fixed_output, outputs_of, targets_of
+from planted.objectives._losses import SquaredError
+from planted.objectives._models import Dense, check_layers, named, split
+from planted.objectives._paths import Arrays
+from planted.rows import Rows
 
 
-def split(params: Params, output: jax.Array | None) -> tuple[jax.Array, jax.Array]:
-    """Weights (k, d) and outputs (k,) of `params`; outputs are `output` or one where `params` has none.
-
-    >>> weights, output = split(jnp.ones((2, 3)), None)
-    >>> output
-    Array([1., 1.], dtype=float32)
-    """
-    if not isinstance(params, dict):
-        params = {"weights": params}
-    weights = params["weights"]
-    if "output" in params:
-        return weights, params["output"]
-    return weights, jnp.ones(weights.shape[0], weights.dtype) if output is None else output.astype(weights.dtype)
-
-
-def check_layers(arrays: dict[str, np.ndarray], n_features: int, output: Any, optional: tuple[str, ...] = ()) -> None:
-    """Raise a ValueError unless `arrays` holds weights (k, d) and, where asked for, vectors (k,).
-
-    `output` given at construction must then not be among the parameters.
-
-    >>> check_layers({"weights": np.ones((2, 3)), "output": np.ones(1)}, 3, None)
-    Traceback (most recent call last):
-    ValueError: output has shape (1,), expected (2,)
-    """
-    allowed = {"weights", *optional} | ({"output"} if output is None else set())
-    if "weights" not in arrays or not arrays.keys() <= allowed or not set(optional) <= arrays.keys():
-        raise ValueError(f"params has {sorted(arrays)}, expected {sorted(allowed)}")
-    check_weights(arrays["weights"], n_features)
-    k = len(arrays["weights"])
-    for name in arrays.keys() - {"weights"}:
-        if arrays[name].shape != (k,):
-            raise ValueError(f"{name} has shape {arrays[name].shape}, expected ({k},)")
-    if output is not None and len(output) != k:
-        raise ValueError(f"weights has {k} rows but the fixed output has {len(output)} entries")
-
-
-class Squared(RowObjective):
-    """½ mean (intercept + Σ_i output_i φ(weights_i·x + bias_i) − y)².
+class Squared(Fit):
+    """½ mean ‖intercept + skip·x + Σ_i output_i φ(weights_i·x + bias_i) − y‖².
 
     Parameters
     ----------
     X : array (n, d)
-    y : array (n,)
+    y : array (n,), or (n, m) for m outputs
     activation : str, Activation or callable
-    output : array (k,), optional
+    output : array (k,) or (m, k), optional
         Fixed output weights. If omitted they are parameters, {"weights": …, "output": …}; a plain array
         of weights then stands for a network whose outputs are all one.
     bias : bool
         Whether there are hidden biases, {"weights": …, "bias": …, …}.
     sample_weight : array (n,), optional
     intercept : bool
-        Whether there is an intercept, {"intercept": number, …}; zero otherwise.
+        Whether there is an intercept, {"intercept": () or (m,), …}; zero otherwise.
+    skip : bool
+        Whether there is a linear part, {"skip": (d,) or (m, d), …}; zero otherwise.
 
     Examples
     --------
@@ -78,10 +46,6 @@ class Squared(RowObjective):
     >>> loss.value({"weights": np.array([[1.0]]), "output": np.array([1.0])})
     1.0
     """
-
-    _arrays = ("rows", "output")
-    _static = ("activation", "bias", "intercept")
-    non_negative = True
 
     @float64
     def __init__(
@@ -93,14 +57,12 @@ class Squared(RowObjective):
         bias: bool = False,
         sample_weight: ArrayLike | None = None,
         intercept: bool = False,
+        skip: bool = False,
     ) -> None:
-        inputs, targets = as_rows(X, y)
-        weight = None if sample_weight is None else to_jax(as_matrix("sample_weight", sample_weight, 1))
-        self.rows = ArrayRows(to_jax(inputs), to_jax(targets), weight)
-        self.activation: Activation = activations.get(activation)
-        self.output = None if output is None else to_jax(as_matrix("output", output, 1))
-        self.bias = bool(bias)
-        self.intercept = bool(intercept)
+        rows = targets_of(X, y, sample_weight)
+        model = Dense(activation, fixed_output(output), bias, intercept, skip, n_outputs=outputs_of(rows))
+        check_outputs(model, rows)
+        super().__init__(rows, model, SquaredError())
 
     @classmethod
     def on(
@@ -110,35 +72,27 @@ class Squared(RowObjective):
         output: jax.Array | None = None,
         bias: bool = False,
         intercept: bool = False,
+        skip: bool = False,
+        n_outputs: int | None = None,
     ) -> Squared:
-        """The same over given rows, traceable and unchecked."""
-        return cls._build(rows=rows, output=output, activation=activation, bias=bias, intercept=intercept)
+        """The same over given rows, traceable and unchecked; `n_outputs` is m where targets are (n, m)."""
+        return cls.composed(rows, Dense(activation, output, bias, intercept, skip, n_outputs), SquaredError())
 
-    def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
-        """Weights (k, d); output (k,) unless fixed; bias (k,) if there are biases; intercept () if there is one."""
-        if self.intercept:
-            if arrays.get("intercept", np.zeros(1)).shape != ():
-                raise ValueError("params has no number named intercept, but this loss has one")
-            arrays = {name: value for name, value in arrays.items() if name != "intercept"}
-        check_layers(arrays, self.n_features, self.output, ("bias",) if self.bias else ())
-
-    def predict(self, params: Params, x: jax.Array) -> jax.Array:
-        """Network output (r,) for rows x (r, d), traceable."""
-        weights, output = split(params, self.output)
-        z = x @ weights.T
-        if self.bias:
-            z = z + params["bias"]
-        value = self.feature(z) @ output
-        return value + params["intercept"] if self.intercept else value
-
-    def feature(self, z: jax.Array) -> jax.Array:
-        """φ(z), traceable."""
-        return self.activation(z)
-
-    def block_sum(self, params: Params, block: Block) -> jax.Array:
-        """½ Σ weight (prediction − y)² over a block."""
-        residual = self.predict(params, block["x"]) - block["y"]
-        return 0.5 * jnp.sum(block["weight"] * residual * residual)
+    def quadratic_problem(self, arrays: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+        """(X, y, W, v), of rows in memory."""
+        block = self.rows.in_memory()
+        if self.activation.name != "quadratic" or set(arrays) != {"weights"} or block is None or block["y"].ndim > 1:
+            return None
+        live = block["weight"] > 0
+        if not np.all(block["weight"][live] == 1):
+            return None
+        W = np.asarray(arrays["weights"])
+        return (
+            block["x"][live],
+            block["y"][live],
+            W,
+            np.ones(len(W)) if self.output is None else np.asarray(self.output),
+        )
 
 
 class PopulationSquared(Objective):
@@ -165,6 +119,7 @@ class PopulationSquared(Objective):
     _arrays = ("weights", "targets", "energy", "output")
     _static = ("activation", "order")
     non_negative = True
+    activation: Activation
 
     @float64
     def __init__(self, teacher: Network, output: ArrayLike | None = None, order: int = SERIES_ORDER) -> None:
@@ -179,6 +134,11 @@ class PopulationSquared(Objective):
     def n_features(self) -> int:  # type: ignore[override]
         """Number of inputs d."""
         return self.weights.shape[1]
+
+    @property
+    def teacher_rows(self) -> np.ndarray:
+        """The teacher's weights."""
+        return np.asarray(self.weights)
 
     def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
         """Weights (k, d); output (k,) unless fixed."""
@@ -198,10 +158,10 @@ class PopulationSquared(Objective):
         >>> PopulationSquared(teacher).truncation_error(np.eye(2)) < 1e-6
         True
         """
-        named = params if isinstance(params, dict) else {"weights": params}
-        weights = np.vstack([np.asarray(named["weights"]), np.asarray(self.weights)])
-        fixed = np.ones(len(np.asarray(named["weights"]))) if self.output is None else np.asarray(self.output)
-        mass = np.sum(np.abs(named.get("output", fixed))) + np.sum(np.abs(np.asarray(self.targets)))
+        arrays = named(params)
+        weights = np.vstack([np.asarray(arrays["weights"]), np.asarray(self.weights)])
+        fixed = np.ones(len(np.asarray(arrays["weights"]))) if self.output is None else np.asarray(self.output)
+        mass = np.sum(np.abs(arrays.get("output", fixed))) + np.sum(np.abs(np.asarray(self.targets)))
         return 0.5 * float(mass) ** 2 * truncation_error(self.activation, weights, self.order)
 
 
@@ -214,5 +174,7 @@ def check_teacher(teacher: Any) -> None:
     """
     if not isinstance(teacher, Network):
         raise TypeError(f"teacher must be a planted.Network, not {type(teacher).__name__}")
-    if teacher.bias is not None or teacher.intercept:
+    if teacher.bias is not None or np.any(teacher.intercept):
         raise ValueError("population objectives need a teacher without biases and intercept")
+    if teacher.output.ndim > 1 or teacher.skip is not None:
+        raise ValueError("population objectives need a teacher with one output and without a linear part")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import jax
 
 Block = dict[str, jax.Array]
-"""Some rows: "x" (r, d), "y" (r,) and "weight" (r,), the weight of a padding row being zero."""
+"""Some rows: "x" (r, d), "y" (r,) or (r, m), and "weight" (r,), the weight of a padding row being zero."""
 
 
 class Rows(ABC):
@@ -46,6 +46,10 @@ class Rows(ABC):
     @abstractmethod
     def map(self, function: Callable[..., Block], *args: Any, shape: tuple[int, ...] | None = None) -> Self:
         """Rows whose blocks are `function(block, *args)`; `shape` is that of a row's inputs where it changes."""
+
+    def in_memory(self) -> dict[str, Any] | None:
+        """All rows as one block of NumPy arrays, in their order and with padding at the end; None if not in memory."""
+        return None
 
     def sum(self, function: Callable[..., Any], *args: Any) -> Any:
         """Add up `function(block, *args)`, a pytree of arrays, over all blocks."""

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from planted.numerics.pytrees import Pytree
@@ -22,7 +23,7 @@ class ArrayRows(Pytree, Rows):
     ----------
     x : array (n, ...)
         Inputs.
-    y : array (n,)
+    y : array (n,) or (n, m)
         Targets.
     weight : array (n,), optional
         Row weights, one each unless given.
@@ -66,6 +67,11 @@ class ArrayRows(Pytree, Rows):
     def total_weight(self) -> jax.Array:
         """Sum of the rows' weights."""
         return jnp.sum(self.blocks["weight"])
+
+    def in_memory(self) -> dict[str, np.ndarray]:
+        """All rows as one block."""
+        blocks = {name: np.asarray(leaf) for name, leaf in self.blocks.items()}
+        return {name: leaf.reshape(-1, *leaf.shape[2:]) for name, leaf in blocks.items()}
 
     def fold(self, combine: str, function: Callable[..., Any], *args: Any) -> Any:
         """Combine `function(block, *args)` over the blocks, one block in flight at a time."""

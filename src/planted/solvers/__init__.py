@@ -6,7 +6,7 @@ from planted.solvers._escape import Escape, leave_saddles, perturbed_descent
 from planted.solvers._first_order import AdaptiveStep, FirstOrder, Perturbation, step_size_cuts, unit_rows
 from planted.solvers._gauss_newton import gauss_newton
 from planted.solvers._lbfgs import lbfgs
-from planted.solvers._least_squares import least_squares, normal_equations
+from planted.solvers._least_squares import least_squares
 from planted.solvers._newton import newton_polish
 from planted.solvers._result import Descent, History
 from planted.solvers._sample_newton import sample_newton
@@ -29,7 +29,6 @@ __all__ = [
     "least_squares",
     "leave_saddles",
     "newton_polish",
-    "normal_equations",
     "perturbed_descent",
     "sample_newton",
     "silent",

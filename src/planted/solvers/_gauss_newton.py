@@ -21,11 +21,10 @@ from jax.scipy.sparse.linalg import cg
 
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
-from planted.objectives import Squared, SymmetricPart, flatten, split
+from planted.objectives import Squared, SymmetricPart, energy, flatten, split
 from planted.rows import Block
 from planted.solvers._damped import Damped
 from planted.solvers._iterate import Point, iterate
-from planted.solvers._least_squares import _energy
 from planted.solvers._result import Descent
 
 _RIDGE = 1e-5
@@ -131,7 +130,7 @@ def gauss_newton(
     >>> gauss_newton(loss, start).value < 1e-24
     True
     """
-    floor = float(_energy(objective)) * tolerance**2
+    floor = float(energy(objective)) * tolerance**2
     return iterate(_GaussNewton(tolerance, floor, inner, dtype), objective, params, steps=steps, progress=progress)
 
 

@@ -9,63 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-from jax.flatten_util import ravel_pytree
 
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
-from planted.objectives import Flat, Squared, evaluate
-from planted.rows import Block, over_rows
+from planted.objectives import Flat, Squared, curvature_matrix, energy, evaluate
 from planted.solvers._damped import Damped
 from planted.solvers._iterate import Point, Trial, iterate
 from planted.solvers._result import Descent
-
-_JACOBIAN_ENTRIES = 4_000_000
-
-
-def block_normal_equations(block: Block, objective: Squared, params: Any) -> tuple[jax.Array, jax.Array]:
-    """JᵀJ (p, p) and Jᵀr (p,) over a block, a piece of it at a time."""
-    size = sum(leaf.size for leaf in jax.tree.leaves(params))
-    n = block["y"].shape[0]
-    piece = max(1, min(n, _JACOBIAN_ENTRIES // size))
-    pieces = -(-n // piece)
-    pad = pieces * piece - n
-
-    def row_gradient(x: jax.Array) -> jax.Array:
-        return ravel_pytree(jax.grad(lambda p: objective.predict(p, x[None])[0])(params))[0]
-
-    def cut(array: jax.Array) -> jax.Array:
-        padded = jnp.concatenate([array, jnp.zeros((pad, *array.shape[1:]), array.dtype)])
-        return padded.reshape(pieces, piece, *array.shape[1:])
-
-    def one(total: tuple[jax.Array, jax.Array], part: Block) -> tuple[tuple[jax.Array, jax.Array], None]:
-        J = jax.vmap(row_gradient)(part["x"])
-        residual = objective.predict(params, part["x"]) - part["y"]
-        weighted = J * part["weight"][:, None]
-        return (total[0] + weighted.T @ J, total[1] + residual @ weighted), None
-
-    zero = (jnp.zeros((size, size)), jnp.zeros(size))
-    return jax.lax.scan(one, zero, jax.tree.map(cut, block))[0]
-
-
-def block_energy(block: Block) -> jax.Array:
-    """½ Σ weight y² over a block."""
-    return 0.5 * jnp.sum(block["weight"] * block["y"] ** 2)
-
-
-@over_rows
-def normal_equations(objective: Squared, params: Any) -> tuple[jax.Array, jax.Array]:
-    """JᵀJ (p, p) and Jᵀr (p,), means over rows."""
-    return objective.rows.mean(block_normal_equations, objective.bare, params)
-
-
-@over_rows
-def _energy(objective: Squared) -> jax.Array:
-    """½ mean y²."""
-    return objective.rows.mean(block_energy)
 
 
 @float64
@@ -98,7 +50,7 @@ def least_squares(
     >>> least_squares(loss, start).value < 1e-24
     True
     """
-    floor = float(_energy(objective)) * tolerance**2
+    floor = float(energy(objective)) * tolerance**2
     return iterate(_LevenbergMarquardt(tolerance, floor), objective, params, steps=steps, progress=progress)
 
 
@@ -114,7 +66,7 @@ class _LevenbergMarquardt(Damped):
 
     def solve(self, state: Point) -> np.ndarray | None:
         if state.model is None:
-            equations = normal_equations(state.flat.objective, self.params(state))
+            equations = curvature_matrix(state.flat.objective, self.params(state))
             state.model, state.gradient = (np.asarray(part) for part in equations)
         diagonal = np.diagonal(state.model)
         scale = np.maximum(diagonal, 1e-12 * np.max(diagonal))

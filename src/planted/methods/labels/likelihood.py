@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 import optax
 
-from planted.certificates import information
 from planted.inputs import Gaussian
 from planted.methods._labels import LabelProblem, recover_labels
 from planted.methods._method import Method
@@ -94,7 +92,7 @@ def start(problem: Any) -> Start:
     likelihood = problem.objective(rows)
     near = lbfgs(likelihood, quadratic.params, steps=_STEPS, tolerance=1e-8, progress=progress)
     # Quasi-Newton steps stop at the rounding of the value; scoring steps go on to that of the gradient.
-    scored = sample_newton(likelihood, partial(information, likelihood), near.params, steps=_SCORING_STEPS)
+    scored = sample_newton(likelihood, problem.curvature(likelihood), near.params, steps=_SCORING_STEPS)
     return Start(
         problem.network(scored.params),
         "likelihood",

@@ -23,10 +23,10 @@ from planted.activations import Activation
 from planted.certificates import rho, slope_moments
 from planted.datasets import draw_planted, teacher_weights
 from planted.names import ACTIVATIONS
-from planted.objectives import Squared
+from planted.objectives import Squared, curvature_matrix
 from planted.reproduce._study import Cell, Claim, Config, Entry, claim
 from planted.rows import ArrayRows
-from planted.solvers import TracedEnd, normal_equations, traced_lbfgs
+from planted.solvers import TracedEnd, traced_lbfgs
 from planted.starts import near
 
 K = 3
@@ -116,7 +116,7 @@ def minimisers(X: jax.Array, y: jax.Array, starts: jax.Array, activation: Activa
     _, k, d = starts.shape
     centre = jnp.mean(starts, axis=0)
     few, size = _METRIC_ROWS * k * d, jnp.linalg.norm(centre)
-    metric, _ = normal_equations(quadratic_loss(X[:few], y[:few], k, activation), centre)
+    metric, _ = curvature_matrix(quadratic_loss(X[:few], y[:few], k, activation), centre)
     inverse = jnp.linalg.inv(metric + _RIDGE * jnp.trace(metric) / (k * d) * jnp.eye(k * d, dtype=metric.dtype))
     loss = quadratic_loss(X, y, k, activation)
 
@@ -139,7 +139,7 @@ def asymptotic_error(X: jax.Array, teacher: jax.Array, activation: Activation) -
     p = jnp.mean(activation(X @ teacher.T), axis=1)
     variance = p * (1 - p)
     H, S = (
-        normal_equations(quadratic_loss(X, p, len(teacher), activation, weight), teacher)[0]
+        curvature_matrix(quadratic_loss(X, p, len(teacher), activation, weight), teacher)[0]
         for weight in (None, variance)
     )
     bread = jnp.linalg.inv(H)
