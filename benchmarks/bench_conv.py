@@ -7,11 +7,11 @@ import sys
 import time
 
 import numpy as np
+from planted.methods._conv_polish import expected_error
 
 from planted import match
 from planted.datasets import make_planted_conv
 from planted.methods import recover_conv
-from planted.methods._conv_polish import expected_error
 from planted.objectives import ConvSquared
 from planted.reproduce.du2017._shared_filter import figure_1b, success_frequencies
 

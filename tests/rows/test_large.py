@@ -15,13 +15,13 @@ import jax
 import numpy as np
 import polars as pl
 import pytest
-from planted.methods._large import recover_over
 
 from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, activations, certify, match
-from planted.bench import _append
+from planted.bench._contest import _append
 from planted.certificates import uncertainty
 from planted.cli import main
 from planted.datasets import make_planted, make_planted_conv
+from planted.methods import METHODS, Problem
 from planted.numerics.files import write_whole
 from planted.objectives import Squared
 from planted.rows import CheckpointError, Journal, LocalEngine, block_rows, file_rows, survey
@@ -193,15 +193,14 @@ def test_regression_is_that_of_memory(place, data, memory, tmp_path, cluster):
     assert match(found.network_, memory.network_).weight_error < SAME
     assert found.result_.loss == pytest.approx(memory.result_.loss, rel=SAME)
     assert found.certificate_.kind == memory.certificate_.kind == "local minimum"
-    assert found.verdict_.kind == memory.verdict_.kind == "noise-limited"
+    assert found.verdict_.status == memory.verdict_.status == "estimated"
     ours, theirs = found.standard_errors_, memory.standard_errors_
     assert np.allclose(np.sort(ours.weights, axis=None), np.sort(theirs.weights, axis=None), rtol=1e-7)
 
 
 def recovered(rows, method, activation, sample):
-    return recover_over(
-        rows, survey(rows, sample), method, 2, activations.get(activation), key=jax.random.key(0)
-    )  # fmt: skip
+    looked = survey(rows, sample)
+    return METHODS[method](Problem(rows, looked, 2, activations.get(activation), key=jax.random.key(0)))
 
 
 @pytest.mark.slow
@@ -231,7 +230,7 @@ def test_a_shared_filter_is_that_of_memory(tmp_path, cluster):
         rows = place(data.X.reshape(len(data.y), -1), data.y, tmp_path, cluster)
         other = PlantedConvRegressor(n_patches=2, random_state=0).fit(rows, sample_rows=2000)
         assert match(other.network_, first.network_).weight_error < SAME
-        assert other.result_.noise == pytest.approx(first.result_.noise, rel=SAME)
+        assert other.result_.details["noise"] == pytest.approx(first.result_.details["noise"], rel=SAME)
 
 
 @pytest.mark.slow
@@ -246,7 +245,7 @@ def test_labels_are_those_of_memory(tmp_path, cluster):
         other = PlantedClassifier(1, random_state=0, restarts=0).fit(rows, sample_rows=3000)
         assert match(other.network_, first.network_).weight_error < SAME
         assert np.array_equal(other.classes_, [-1.0, 3.0])
-        assert other.uncertainty_.expected_error == pytest.approx(first.uncertainty_.expected_error, rel=1e-8)
+        assert other.standard_errors_.expected_error == pytest.approx(first.standard_errors_.expected_error, rel=1e-8)
         assert other.certificate_.kind == first.certificate_.kind
 
 
@@ -591,18 +590,56 @@ def test_requests_that_cannot_be_met_are_one_sentence(arguments, sentence, data,
     assert err.count("\n") == 1
 
 
-def test_progress_tells_the_time_left(data):
-    told = []
-    est = PlantedRegressor(2, "tanh", random_state=0, progress=lambda *words: told.append(words))
+def test_progress_tells_the_time_left(data, monkeypatch):
+    heard = []
+    est = PlantedRegressor(2, "tanh", random_state=0, progress=lambda *words: heard.append(words))
     rows = block_rows(data.X, data.y, chunk_rows=100)
-    from planted import large
+    monkeypatch.setattr("planted.rows._progress._EVERY", 0.0)
+    est.fit(rows, sample_rows=2000)
+    assert any("block 60 of 60, 0 s left in it, at most" in text for _, _, text in heard)
+    assert rows.engine.observer is None
 
-    wait, large._EVERY = large._EVERY, 0.0
-    try:
-        est.fit(rows, sample_rows=2000)
-    finally:
-        large._EVERY = wait
-    assert any("block 60 of 60, 0 s left in it, at most" in text for _, _, text in told)
+
+def test_counts_of_a_fit_are_its_own(data):
+    rows = block_rows(data.X, data.y, chunk_rows=1700)
+    first = fitted(rows)
+    passes = first.passes_.passes
+    second = fitted(rows)
+    assert first.passes_.passes == second.passes_.passes == passes
+
+
+def test_the_landscape_from_chunks_says_what_it_says_from_arrays():
+    """Outputs of both signs: F is not minimised, and both say so."""
+    data = make_planted(4000, 4, 3, output="mixed", random_state=0)
+    reasons = []
+    for rows, options in ((data.X, {}), (block_rows(data.X, data.y, chunk_rows=1500), {"sample_rows": 1500})):
+        est = PlantedRegressor(3, method="landscape", random_state=0)
+        est.fit(rows, data.y if rows is data.X else None, **options)
+        reasons.append(est.result_.reason)
+        assert est.result_.details["landscape"] == "not minimised"
+    assert all("F was not minimised" in reason for reason in reasons)
+
+
+def test_a_law_of_the_inputs_that_is_not_known_is_refused_before_any_work(data, tmp_path):
+    rows = block_rows(data.X, data.y, chunk_rows=1700)
+    with pytest.raises(ValueError, match="did you mean 'logistic'"):
+        PlantedRegressor(2, "tanh", inputs="logistik", random_state=0).fit(rows, checkpoint=tmp_path / "kept")
+    assert rows.engine.counts.passes == 0
+    assert not (tmp_path / "kept").exists()
+
+
+def test_several_targets_are_read_from_files(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 3))
+    teacher = Network(rng.standard_normal((2, 3)), rng.standard_normal((2, 2)), "tanh")
+    Y = teacher.predict(X)
+    names = ["x0", "x1", "x2", "u", "v"]
+    pl.DataFrame(np.column_stack([X, Y]), schema=names, orient="row").write_parquet(tmp_path / "rows.parquet")
+    rows = file_rows(tmp_path / "rows.parquet", ["u", "v"], chunk_rows=1000)
+    assert rows.names == ("x0", "x1", "x2")
+    est = PlantedRegressor(2, "tanh", random_state=0).fit(rows, sample_rows=1500)
+    assert est.result_.status == "recovered"
+    assert match(est.network_, teacher).weight_error < 1e-8
 
 
 def test_nothing_of_dask_is_imported_without_need():

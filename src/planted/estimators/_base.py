@@ -130,6 +130,7 @@ class PlantedEstimator(BaseEstimator):
     def _fit_chunks(
         self, rows: ChunkedRows, *, checkpoint: Any = None, resume: bool = False, sample_rows: int | None = None
     ) -> None:
+        self._method().check_source(in_chunks=True)
         progress = PassProgress(self.progress or silent)
         before = copy(rows.engine.counts)
         with rows.engine.observed(progress.observe):

@@ -20,7 +20,7 @@ from planted.methods._finish import PARAMETERS_WITH_ERRORS, Refined, recover, re
 from planted.methods._inputs import InputsWarning, assumed_inputs
 from planted.methods._label_width import choose_label_width
 from planted.methods._labels import LabelProblem
-from planted.methods._method import Method, records
+from planted.methods._method import Method, methods_table, records
 from planted.methods._problem import Free, Problem, block_whitened, in_memory
 from planted.methods._quadratic_matrix import QuadraticFit, determined, factorise, fit_matrix, fit_quadratic
 from planted.methods._recovery import Recovery, Start
@@ -67,6 +67,7 @@ __all__ = [
     "fit_quadratic",
     "in_memory",
     "judge",
+    "methods_table",
     "population_gradient",
     "recover",
     "refine",

@@ -65,11 +65,16 @@ class Method:
     affordable: Callable[[Problem], str | None] = _never
     finish: Callable[[Any, Start, float], Recovery] = recover
 
+    def check_source(self, in_chunks: bool) -> None:
+        """Raise a ValueError if rows are read piece by piece and the method needs them all in memory."""
+        if in_chunks and not self.scales:
+            scaling = ", ".join(name for name, method in records("regression").items() if method.scales)
+            raise ValueError(
+                f"method={self.name!r} needs all rows in memory at once; for files and clusters use {scaling}"
+            )
+
     def refusal(self, problem: Problem) -> str | None:
         """Why the method cannot be called on a problem, from its record, or None."""
-        if problem.in_chunks and not self.scales:
-            scaling = ", ".join(name for name, method in records("regression").items() if method.scales)
-            return f"method={self.name!r} needs all rows in memory at once; for files and clusters use {scaling}"
         if problem.survey.weight is not None and not self.weighted:
             return f"method={self.name!r} takes no row weights; use method='auto'"
         if problem.n_outputs > 1 and not self.several_outputs:
@@ -79,6 +84,7 @@ class Method:
 
     def check(self, problem: Problem) -> None:
         """Raise a ValueError that says why if the method cannot be called on a problem."""
+        self.check_source(problem.in_chunks)
         reason = self.refusal(problem)
         if reason is not None:
             raise ValueError(reason)
@@ -134,6 +140,25 @@ def records(task: str) -> dict[str, Method]:
     folder = Path(__file__).parent / task
     names = sorted(path.stem for path in folder.glob("[a-z]*.py"))
     return {name: import_module(f"planted.methods.{task}.{name}").METHOD for name in names}
+
+
+_INPUTS = {"any": "anything", "gaussian": "Gaussian", "density": "a known or estimated density"}
+
+
+def methods_table() -> str:
+    """The methods for real targets as a Markdown table, from their records: the one of docs/choosing.md.
+
+    >>> methods_table().splitlines()[2].split("|")[1].strip()
+    '`auto`'
+    """
+    head = "| method | your data | what it does | inputs | files, Dask | weights | outputs |"
+    lines = [head, "|---|---|---|---|---|---|---|"]
+    for method in records("regression").values():
+        yes = [("yes" if flag else "no") for flag in (method.scales, method.weighted)]
+        outputs = "several" if method.several_outputs else "one"
+        cells = [f"`{method.name}`", method.suits, method.summary, _INPUTS[method.inputs], *yes, outputs]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def _numeric(value: Any) -> bool:
