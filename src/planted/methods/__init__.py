@@ -15,7 +15,6 @@ from planted.methods._conv_dynamics import (
     Trajectory,
     conv_descent,
     fate_code,
-    population_gradient,
     step_size_bound,
     typical_step,
 )
@@ -67,7 +66,6 @@ __all__ = [
     "hermite",
     "judge",
     "landscape",
-    "population_gradient",
     "quadratic",
     "recover_conv",
     "recover_filters",
