@@ -187,7 +187,7 @@ if __name__ == "__main__":
     moments = random.Random(0)
     entry = artificial({trials}, {pause})
     for _ in range({kills}):
-        moments.random()
+        moments.random()  # a child's draws are not seen here: this makes the next one's others
         child = os.fork()  # a start-up saved: nothing has made threads yet
         if not child:
             only(dying(entry, moments), out={out!r})

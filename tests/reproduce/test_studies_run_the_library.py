@@ -12,7 +12,7 @@ MODULES = sorted(FOLDER.rglob("*.py"))
 
 DERIVATIVES = {"grad", "value_and_grad", "jvp", "vjp", "jacfwd", "jacrev", "jacobian", "hessian", "linearize"}
 LOOPS = {"scan", "fori_loop", "while_loop", "associative_scan"}
-STEPS = {"apply_updates", "traced_value_and_gradient", "value_and_gradient", "gradient", "hvp", "population_gradient"}
+STEPS = {"apply_updates", "traced_value_and_gradient", "value_and_gradient", "gradient", "hvp"}
 LIBRARIES = {"scipy.optimize", "sklearn.linear_model", "optimistix", "jaxopt"}
 
 # Newton's method for a logistic curve through counts of successes: a measurement, of no network.

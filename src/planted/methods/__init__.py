@@ -11,7 +11,6 @@ from planted.methods._filter_dynamics import (
     Trajectory,
     conv_descent,
     fate_code,
-    population_gradient,
     step_size_bound,
     typical_step,
 )
@@ -68,7 +67,6 @@ __all__ = [
     "in_memory",
     "judge",
     "methods_table",
-    "population_gradient",
     "recover",
     "refine",
     "residual_p_value",

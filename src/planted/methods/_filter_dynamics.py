@@ -45,26 +45,6 @@ def angle(v: jax.Array, w: jax.Array) -> jax.Array:
     return 2 * jnp.arctan2(jnp.linalg.norm(u - w), jnp.linalg.norm(u + w))
 
 
-def population_gradient(
-    v: jax.Array, a: jax.Array, target_filter: jax.Array, target_output: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """Theorem 2.2 for a unit target filter: ∂ℓ/∂v (p,) and ∂ℓ/∂a (k,), traceable.
-
-    >>> v, a = jnp.array([1.0, 0.0]), jnp.ones(2)
-    >>> [float(jnp.linalg.norm(part)) for part in population_gradient(v, a, v, a)]
-    [0.0, 0.0]
-    """
-    norm = jnp.linalg.norm(v)
-    w = v / norm
-    phi = angle(v, target_filter)
-    g = (jnp.pi - phi) * jnp.cos(phi) + jnp.sin(phi)
-    signal = a @ target_output
-    across = target_filter - w * (w @ target_filter)
-    towards = -signal * (jnp.pi - phi) / (2 * jnp.pi * norm) * across
-    change = jnp.sum(a) - jnp.sum(target_output) + (jnp.pi - 1) * a - (g - 1) * target_output
-    return towards, change / (2 * jnp.pi)
-
-
 def typical_step(total: Any, square: Any, n_patches: int, activation: Activation = RELU) -> Any:
     """A step with which descents are stable, for total 1ᵀa* and square ‖a*‖², traceable.
 

@@ -56,7 +56,8 @@ def traced_descent(
     >>> from planted import Network, objectives
     >>> G = objectives.PopulationLandscape(Network(np.eye(2), np.ones(2)))
     >>> run = lambda rate: traced_descent(G, np.ones((2, 2)), FirstOrder(optax.sgd(rate)), steps=60, record_every=20)
-    >>> end, values = jax.vmap(run)(np.array([0.01, 0.02]))
+    >>> with jax.enable_x64(True):
+    ...     end, values = jax.vmap(run)(np.array([0.01, 0.02]))
     >>> end.shape, values.shape
     ((2, 2, 2), (2, 3))
     """

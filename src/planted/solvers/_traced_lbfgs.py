@@ -137,7 +137,7 @@ def traced_lbfgs(
     >>> G = objectives.PopulationLandscape(Network(np.eye(2), np.ones(2)))
     >>> with jax.enable_x64(True):
     ...     end = jax.vmap(lambda start: traced_lbfgs(G, start))(np.array([[[1.0, 0.2], [0.1, 0.9]], np.eye(2) + 0.1]))
-    >>> bool(np.abs(end.params - np.eye(2)).max() < 0.1), end.evaluations.shape
+    >>> bool(np.abs(np.asarray(end.params) - np.eye(2)).max() < 0.1), end.evaluations.shape
     (True, (2,))
     """
     start, unravel = ravel_pytree(params)

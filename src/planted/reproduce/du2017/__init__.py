@@ -3,5 +3,3 @@
 from planted.reproduce.du2017 import _shared_filter
 
 ENTRIES = (*_shared_filter.ENTRIES,)
-
-__all__ = ["ENTRIES"]

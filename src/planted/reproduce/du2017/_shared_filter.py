@@ -26,6 +26,7 @@ from planted.solvers import FirstOrder, traced_descent
 from planted.starts import SIGNS, sign_restarts, uniform_start
 
 _CHUNK = 100
+_LABELS = {"single": "success, one start", "restarts": "success, four signs", "trapped": "a sign fails"}
 
 
 def draw_target(key: jax.Array, patch_size: int, n_patches: int, ratio: Any) -> tuple[jax.Array, jax.Array]:
@@ -193,18 +194,11 @@ def success_frequencies(
         codes, done = np.asarray(fate), done + _CHUNK
     good, bad, moving = (codes == index for index in range(len(FATES)))
     return Frequencies(
-        patch_size,
-        n_patches,
-        float(ratio),
-        draws,
-        single=float(good[:, 0].mean()),
-        restarts=float(good.any(axis=1).mean()),
-        spurious=float(bad[:, 0].mean()),
-        trapped=float(bad.any(axis=1).mean()),
-        moving=int(moving.sum()),
-        iterations=done,
+        patch_size, n_patches, float(ratio), draws, single=float(good[:, 0].mean()),
+        restarts=float(good.any(axis=1).mean()), spurious=float(bad[:, 0].mean()),
+        trapped=float(bad.any(axis=1).mean()), moving=int(moving.sum()), iterations=done,
         seconds=time.perf_counter() - began,
-    )
+    )  # fmt: skip
 
 
 def _one(config: Config) -> list[Cell]:
@@ -247,32 +241,19 @@ def _two_phase_claims(config: Config, rows: Rows) -> list[Claim]:
     slow = (good[end]["loss"] / good[0]["loss"]) ** (1 / max(end, 1))
     gap = bad[-1]["loss"] / bad[0]["spurious_loss"] - 1
     return [
-        claim(
-            "signs of one draw decide between success and failure",
-            "one of each",
-            f"signs {good[0]['signs']} end in the {good[0]['fate']}, {bad[0]['signs']} in the {bad[0]['fate']}",
-            (good[0]["fate"], bad[0]["fate"]) == FATES[:2],
-        ),
-        claim(
-            "a slow first phase",
-            "the loss hardly falls at first",
-            f"a factor {slow:.4f} an iteration until phase I ends at iteration {end}",
-            math.log(slow) > math.log(rate) / 4,
-        ),
-        claim(
-            "a linear second phase",
-            "a straight line on a logarithmic axis",
-            f"a factor {rate:.4f} an iteration, fitted; the Hessian at the teacher says {predicted:.4f}",
-            abs(math.log(rate) / math.log(predicted) - 1) < 0.05,
-        ),
-        claim(
-            "the failure stays at the spurious minimum",
-            "the loss stays away from zero",
-            f"{100 * gap:.2f} % above the loss of Lemma 4.1's point",
-            0 < gap < 0.1,
-            "it nears that point like 1/t in the angle, not linearly; see the errata",
-        ),
-    ]
+        claim("signs of one draw decide between success and failure", "one of each",
+              f"signs {good[0]['signs']} end in the {good[0]['fate']}, {bad[0]['signs']} in the {bad[0]['fate']}",
+              (good[0]["fate"], bad[0]["fate"]) == FATES[:2]),
+        claim("a slow first phase", "the loss hardly falls at first",
+              f"a factor {slow:.4f} an iteration until phase I ends at iteration {end}",
+              math.log(slow) > math.log(rate) / 4),
+        claim("a linear second phase", "a straight line on a logarithmic axis",
+              f"a factor {rate:.4f} an iteration, fitted; the Hessian at the teacher says {predicted:.4f}",
+              abs(math.log(rate) / math.log(predicted) - 1) < 0.05),
+        claim("the failure stays at the spurious minimum", "the loss stays away from zero",
+              f"{100 * gap:.2f} % above the loss of Lemma 4.1's point", 0 < gap < 0.1,
+              "it nears that point like 1/t in the angle, not linearly; see the errata"),
+    ]  # fmt: skip
 
 
 def _draw_two_phases(config: Config, rows: Rows, picture: Any) -> None:
@@ -311,35 +292,23 @@ def _frequency_claims(config: Config, rows: Rows) -> list[Claim]:
     trapped = [[row["trapped"] for row in _of_size(rows, k)] for _, k in sizes]
     falling = all(one >= two - 4 * error for row in trapped for one, two in itertools.pairwise(row))
     absent = max(row["trapped"] for row in rows if row["ratio"] > threshold(row["n_patches"]))
+    shares = [f"k = {k}: " + ", ".join(f"{x:.2f}" for x in row) for (_, k), row in zip(sizes, trapped, strict=True)]
     return [
-        claim(
-            "a random start succeeds (Theorem 3.2)",
-            "with probability at least 1/4",
-            f"frequency {single:.3f} in the worst of {len(rows)} settings, {draws} draws each",
-            single >= 0.25 - 4 * error,
-        ),
+        claim("a random start succeeds (Theorem 3.2)", "with probability at least 1/4",
+              f"frequency {single:.3f} in the worst of {len(rows)} settings, {draws} draws each",
+              single >= 0.25 - 4 * error),
         claim("one of four signs succeeds (Theorem 3.2)", "always", f"frequency {restarts:.3f}", restarts == 1.0),
-        claim(
-            "failure grows likely as (1ᵀa*)²/‖a*‖² shrinks (Theorem 3.3)",
-            "probability towards 1 that a sign fails",
-            "; ".join(
-                f"k = {k}: " + ", ".join(f"{x:.2f}" for x in row) for (_, k), row in zip(sizes, trapped, strict=True)
-            ),
-            falling and min(row[0] for row in trapped) > 0.9,
-            f"no start fails above the ratio (k + π − 1)/π: frequency {absent:g}",
-        ),
-    ]
+        claim("failure grows likely as (1ᵀa*)²/‖a*‖² shrinks (Theorem 3.3)", "probability towards 1 that a sign fails",
+              "; ".join(shares), falling and min(row[0] for row in trapped) > 0.9,
+              f"no start fails above the ratio (k + π − 1)/π: frequency {absent:g}"),
+    ]  # fmt: skip
 
 
 def _draw_frequencies(config: Config, rows: Rows, picture: Any) -> None:
     panels = np.atleast_1d(picture.subplots(1, len(config["sizes"])))
     for axis, (p, k) in zip(panels, config["sizes"], strict=True):
         mine = _of_size(rows, k)
-        for name, label in (
-            ("single", "success, one start"),
-            ("restarts", "success, four signs"),
-            ("trapped", "a sign fails"),
-        ):
+        for name, label in _LABELS.items():
             axis.semilogx([row["ratio"] for row in mine], [row[name] for row in mine], "o-", label=label)
         axis.axvline(threshold(k), color="grey", linestyle=":", label="(k + π − 1)/π")
         axis.set(title=f"p = {p}, k = {k}", xlabel="(1ᵀa*)²/‖a*‖²", ylim=(-0.05, 1.05))
@@ -348,24 +317,15 @@ def _draw_frequencies(config: Config, rows: Rows, picture: Any) -> None:
 
 ENTRIES = (
     Entry(
-        "du2017/fig1",
-        "two phases of descent, and the spurious minimum (Figure 1b)",
+        "du2017/fig1", "two phases of descent, and the spurious minimum (Figure 1b)",
         quick={"p": 8, "k": 10, "ratio": 0.25, "iterations": 400},
         full={"p": 20, "k": 25, "ratio": 0.25, "iterations": 600},
-        cells=_one,
-        run_cell=_two_phases,
-        claims=_two_phase_claims,
-        draw=_draw_two_phases,
-        seed_by=(),
+        cells=_one, run_cell=_two_phases, claims=_two_phase_claims, draw=_draw_two_phases, seed_by=(),
     ),
     Entry(
-        "du2017/theorems",
-        "how often descent succeeds, with and without four restarts (Theorems 3.1 to 3.3)",
+        "du2017/theorems", "how often descent succeeds, with and without four restarts (Theorems 3.1 to 3.3)",
         quick={"sizes": [[6, 8]], "ratios": [0.01, 1.0, None], "draws": 200},
         full={"sizes": [[5, 4], [20, 25], [100, 50]], "ratios": [1e-3, 0.01, 0.1, 0.5, 1.0, 2.0, None], "draws": 1000},
-        cells=_settings,
-        run_cell=_frequencies,
-        claims=_frequency_claims,
-        draw=_draw_frequencies,
+        cells=_settings, run_cell=_frequencies, claims=_frequency_claims, draw=_draw_frequencies,
     ),
-)
+)  # fmt: skip

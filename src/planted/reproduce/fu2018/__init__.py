@@ -3,5 +3,3 @@
 from planted.reproduce.fu2018 import _labels
 
 ENTRIES = (*_labels.ENTRIES,)
-
-__all__ = ["ENTRIES"]

@@ -70,15 +70,12 @@ def _claims_2(config: Config, rows: Rows) -> list[Claim]:
     peak = sigmas[int(np.argmax(sigmoid))]
     tanh, quadratic = _rho(rows, "tanh")[1], _rho(rows, "quadratic")[1]
     return [
-        claim(
-            "ρ(σ) > 0 for sigmoid",
-            "for all σ > 0",
-            f"least {sigmoid.min():.2g} for σ from 0.05 to 10, largest {sigmoid.max():.3g} near σ = {peak:.2g}",
-            bool(sigmoid.min() > 0),
-        ),
+        claim("ρ(σ) > 0 for sigmoid", "for all σ > 0",
+              f"least {sigmoid.min():.2g} for σ from 0.05 to 10, largest {sigmoid.max():.3g} near σ = {peak:.2g}",
+              bool(sigmoid.min() > 0)),
         claim("ρ(σ) > 0 for tanh", "yes", f"least {tanh.min():.2g}", bool(tanh.min() > 0)),
         claim("ρ = 0 for the quadratic", "—", f"{np.abs(quadratic).max():.1g}", bool(np.abs(quadratic).max() < 1e-9)),
-    ]
+    ]  # fmt: skip
 
 
 def _draw_2(config: Config, rows: Rows, figure: Any) -> None:
@@ -248,29 +245,17 @@ def _claims_3(config: Config, rows: Rows) -> list[Claim]:
         return ", ".join(f"d = {row['d']}: {row['success']:.2f} at n = {row['n']}" for row in ends)
 
     halves = {curve[0]["d"]: half_way(curve) for curve in curves}
-    spread = max(halves.values()) / min(halves.values())
-    proportional = claim(
-        "the rows needed grow like d",
-        "d log² d (Theorem 1)",
-        "half of the data sets succeed from " + ", ".join(f"n = {half:.0f} d (d = {d})" for d, half in halves.items()),
-        spread < 1.25,
-    )
-    return [
-        claim(
-            f"with enough rows all {config['starts']} starts reach one minimiser",
-            "success rate near 1",
-            state(-1),
-            all(curve[-1]["success"] >= 0.9 for curve in curves),
-        ),
-        claim(
-            "with too few they do not",
-            "success rate near 0",
-            state(0),
-            all(curve[0]["success"] <= 0.5 for curve in curves),
-            "their weights then run off to infinity instead, each start on its own way",
-        ),
-        *([proportional] if len(curves) > 1 else []),
-    ]
+    needed = ", ".join(f"n = {half:.0f} d (d = {d})" for d, half in halves.items())
+    claims = [
+        claim(f"with enough rows all {config['starts']} starts reach one minimiser", "success rate near 1", state(-1),
+              all(curve[-1]["success"] >= 0.9 for curve in curves)),
+        claim("with too few they do not", "success rate near 0", state(0),
+              all(curve[0]["success"] <= 0.5 for curve in curves),
+              "their weights then run off to infinity instead, each start on its own way"),
+        claim("the rows needed grow like d", "d log² d (Theorem 1)", f"half of the data sets succeed from {needed}",
+              max(halves.values()) / min(halves.values()) < 1.25),
+    ]  # fmt: skip
+    return claims if len(curves) > 1 else claims[:2]
 
 
 def _claims_4(config: Config, rows: Rows) -> list[Claim]:
@@ -278,20 +263,14 @@ def _claims_4(config: Config, rows: Rows) -> list[Claim]:
     slopes = {d: (slope(curve), slope(_larger_half(curve))) for d, curve in curves.items()}
     ratios = {d: curve[-1]["error"] / curve[-1]["asymptotic_error"] for d, curve in curves.items()}
     return [
-        claim(
-            "the error falls like n^(−1/2) up to logarithms",
-            "−1/2 (eq. 8)",
-            ", ".join(f"d = {d}: −{-large:.3f} (−{-every:.3f} over all n)" for d, (every, large) in slopes.items()),
-            all(abs(large + 0.5) < 0.1 for _, large in slopes.values()),
-            "over the larger half of the n; at smaller ones the loss is not yet quadratic around its minimum",
-        ),
-        claim(
-            "with the constant of the sandwich H⁻¹SH⁻¹/n",
-            "not stated",
-            ", ".join(f"d = {d}: {ratio:.3f} of it" for d, ratio in ratios.items()) + " at the largest n",
-            all(abs(ratio - 1) < 0.1 for ratio in ratios.values()),
-        ),
-    ]
+        claim("the error falls like n^(−1/2) up to logarithms", "−1/2 (eq. 8)",
+              ", ".join(f"d = {d}: −{-large:.3f} (−{-every:.3f} over all n)" for d, (every, large) in slopes.items()),
+              all(abs(large + 0.5) < 0.1 for _, large in slopes.values()),
+              "over the larger half of the n; at smaller ones the loss is not yet quadratic around its minimum"),
+        claim("with the constant of the sandwich H⁻¹SH⁻¹/n", "not stated",
+              ", ".join(f"d = {d}: {ratio:.3f} of it" for d, ratio in ratios.items()) + " at the largest n",
+              all(abs(ratio - 1) < 0.1 for ratio in ratios.values())),
+    ]  # fmt: skip
 
 
 def _draw_3(config: Config, rows: Rows, figure: Any) -> None:
@@ -319,39 +298,23 @@ def _draw_4(config: Config, rows: Rows, figure: Any) -> None:
 _SHARED = {"K": K, "length": LENGTH, "radius": RADIUS}
 ENTRIES = (
     Entry(
-        "fu2018/fig2",
-        "ρ(σ) of Definition 1",
-        quick={"activations": ACTIVATIONS, "points": 20},
-        full={"activations": ACTIVATIONS, "points": 60},
-        cells=_cells_2,
-        run_cell=_run_2,
-        claims=_claims_2,
-        draw=_draw_2,
+        "fu2018/fig2", "ρ(σ) of Definition 1",
+        quick={"activations": ACTIVATIONS, "points": 20}, full={"activations": ACTIVATIONS, "points": 60},
+        cells=_cells_2, run_cell=_run_2, claims=_claims_2, draw=_draw_2,
     ),
     Entry(
-        "fu2018/fig3",
-        "success rate of reaching the same minimiser",
+        "fu2018/fig3", "success rate of reaching the same minimiser",
         quick=_SHARED | {"inputs": (20,), "ratios": (50, 150, 250, 350), "data_sets": 25, "starts": 20},
-        full=_SHARED
-        | {
-            "inputs": (20, 40, 60),
-            "ratios": (50, 100, 150, 200, 250, 300, 350, 400, 500),
-            "data_sets": 50,
+        full=_SHARED | {
+            "inputs": (20, 40, 60), "ratios": (50, 100, 150, 200, 250, 300, 350, 400, 500), "data_sets": 50,
             "starts": 20,
         },
-        cells=_cells,
-        run_cell=_run,
-        claims=_claims_3,
-        draw=_draw_3,
+        cells=_cells, run_cell=_run, claims=_claims_3, draw=_draw_3,
     ),
     Entry(
-        "fu2018/fig4",
-        "average estimation error against the number of rows",
+        "fu2018/fig4", "average estimation error against the number of rows",
         quick=_SHARED | {"inputs": (20,), "ratios": (800, 1600, 3200, 6400), "data_sets": 100, "starts": 1},
         full=_SHARED | {"inputs": (20, 40, 60), "ratios": (400, 800, 1600, 3200, 6400), "data_sets": 100, "starts": 1},
-        cells=_cells,
-        run_cell=_run,
-        claims=_claims_4,
-        draw=_draw_4,
+        cells=_cells, run_cell=_run, claims=_claims_4, draw=_draw_4,
     ),
-)
+)  # fmt: skip

@@ -3,5 +3,3 @@
 from planted.reproduce.gao2018 import _landscape, _scores
 
 ENTRIES = (*_scores.ENTRIES, *_landscape.ENTRIES)
-
-__all__ = ["ENTRIES"]

@@ -3,5 +3,3 @@
 from planted.reproduce.ge2017 import _figures, _outputs
 
 ENTRIES = (*_figures.ENTRIES, *_outputs.ENTRIES)
-
-__all__ = ["ENTRIES"]

@@ -3,5 +3,3 @@
 from planted.reproduce.soltanolkotabi2017 import _activations, _figures
 
 ENTRIES = (*_activations.ENTRIES, *_figures.ENTRIES)
-
-__all__ = ["ENTRIES"]

@@ -209,7 +209,7 @@ def _local_cell(config: Config, cell: Cell, seed: int) -> Rows:
         cell["activation"], config["d"], config["k"], cell["n"], steps=config["steps"], random_state=seed
     )
     fixed = cell | {
-        "d": run.d, "k": run.k, "rate": run.rate, "predicted": run.predicted, "c": run.constant,
+        "d": config["d"], "k": config["k"], "rate": run.rate, "predicted": run.predicted, "c": run.constant,
         "sigma_min": run.smallest, "sigma_max": run.largest,
     }  # fmt: skip
     return [fixed | {"iteration": (i + 1) * run.every, "loss": float(loss)} for i, loss in enumerate(run.losses)]

@@ -7,8 +7,7 @@ loss falls at first like its fast modes and in the end like (1 − α σ_min²(J
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,47 +22,21 @@ from planted.starts import near
 _TINY = 1e-26
 
 
-@dataclass(frozen=True)
-class LocalConvergence:
-    """A run of gradient descent near the teacher.
+class LocalConvergence(NamedTuple):
+    """Losses (m,) along gradient descent near the teacher, `every` steps apart, and what is read off them.
 
-    Attributes
-    ----------
-    activation : str
-    d, k, n : int
-    step : float
-        α = n / σ_max²(J).
-    rate : float
-        Fitted factor by which the loss falls in one step, from the last half of the run.
-    predicted : float
-        (1 − α σ_min²(J)/n)² at the teacher.
-    constant : float
-        c = (1 − rate) n / (α d) of the theorem.
-    smallest, largest : float
-        σ_min(J) and σ_max(J).
-    losses : array (m,)
-    every : int
-        Steps between losses.
+    The step is α = n/σ_max²(J). `rate` is the factor by which the loss falls in one step, fitted to the last half of
+    the run; `predicted` is (1 − α σ_min²(J)/n)² at the teacher; `constant` is c = (1 − rate) n / (α d) of the theorem;
+    `smallest` and `largest` are σ_min(J) and σ_max(J).
     """
 
-    activation: str
-    d: int
-    k: int
-    n: int
-    step: float
+    losses: np.ndarray
+    every: int
     rate: float
     predicted: float
     constant: float
     smallest: float
     largest: float
-    losses: np.ndarray
-    every: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.activation}, d = {self.d}, k = {self.k}, n = {self.n}: 1 − rate {1 - self.rate:.3e}, Jacobian "
-            f"{1 - self.predicted:.3e}, c = {self.constant:.3g}, singular values {self.smallest:.3g}…{self.largest:.3g}"
-        )
 
 
 @float64
@@ -96,13 +69,10 @@ def local_convergence(
     # Long enough for the loss to fall by e⁻⁶⁰ at that rate, where `steps` allow it.
     enough = int(min(steps, np.ceil(-60 / np.log(predicted)))) if 0 < predicted < 1 else steps
     every = max(enough // 200, 1)
-    steps = 200 * every
-    losses = np.asarray(losses_along(loss, start, step, steps, every)[0])
+    losses = np.asarray(losses_along(loss, start, step, 200 * every, every)[0])
     live = losses[losses > _TINY]
     tail = live[len(live) // 2 :]
     slope = np.polyfit(np.arange(len(tail)) * every, np.log(tail), 1)[0] if len(tail) > 2 else float("nan")
     rate = float(np.exp(slope))
-    return LocalConvergence(
-        act.name, d, k, n, float(step), rate, predicted, (1 - rate) * n / (float(step) * d), float(smallest),
-        float(largest), losses, every,
-    )  # fmt: skip
+    constant = (1 - rate) * n / (float(step) * d)
+    return LocalConvergence(losses, every, rate, predicted, constant, float(smallest), float(largest))

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -179,24 +179,12 @@ def reached(
     return np.asarray(ends) < _GLOBAL
 
 
-@dataclass(frozen=True)
-class RandomLabels:
-    """Curves of Figure 4: RMSE = √L against iterations on random labels, from several starts.
+class RandomLabels(NamedTuple):
+    """Curves of Figure 4: RMSE = √L (m, starts) at `iterations` (m,) on n random labels, d inputs.
 
-    Attributes
-    ----------
-    activation, layers : str
-        `layers` is "both", from outputs ±1 in turn, or "first" with all outputs one as the text says.
-    k, d, n : int
-    iterations : array (m,)
-    rmse : array (m, starts)
-    floor : float
-        Least RMSE possible when the prediction cannot be negative and `layers` is "first", else 0.
+    `floor` is the least RMSE possible where the prediction cannot be negative, else 0.
     """
 
-    activation: str
-    layers: str
-    k: int
     d: int
     n: int
     iterations: np.ndarray
@@ -210,18 +198,15 @@ def random_labels(
 ) -> RandomLabels:
     """Gradient descent on labels y ~ N(0, 1) that have nothing to do with x ~ N(0, I); n = 100.
 
+    `layers` is "both", from outputs ±1 in turn, or "first" with all outputs one as the text says.
+
     >>> curve = random_labels("softplus", 5, steps=400)
     >>> bool(curve.rmse[-1, 0] < curve.rmse[0, 0])
     True
     """
-    act, d, rate = (
-        (activations.softplus(b=10.0), 10, 0.5 / k)
-        if activation == "softplus"
-        else (activations.get("quadratic"), 20, 0.02 / k)
-    )
-    if layers == "first":
-        # With all outputs positive the start predicts far too much, and a long first step would silence every neuron.
-        rate = rate / 10
+    plan = PANELS["2a" if activation == "softplus" else "3a"]
+    # With all outputs positive the start predicts far too much, and a long first step would silence every neuron.
+    act, d, rate = plan.activation, plan.fixed, plan.rate / k / (10 if layers == "first" else 1)
     rng = np.random.default_rng(random_state)
     X, y = rng.standard_normal((_ROWS, d)), rng.standard_normal(_ROWS)
     params = {"weights": rng.standard_normal((starts, k, d)) / d**0.5}
@@ -233,4 +218,4 @@ def random_labels(
     losses = np.asarray(losses_along(loss, to_jax(params), rate, steps, every)).T
     negative = np.minimum(y, 0.0)
     floor = float(np.sqrt(np.mean(negative**2) / 2)) if layers == "first" else 0.0
-    return RandomLabels(activation, layers, k, d, _ROWS, every * np.arange(1, len(losses) + 1), np.sqrt(losses), floor)
+    return RandomLabels(d, _ROWS, every * np.arange(1, len(losses) + 1), np.sqrt(losses), floor)
