@@ -52,9 +52,11 @@ def test_against_the_dense_formula(robust):
     expected = inverse @ meat @ inverse if robust else inverse * (r @ r) / (N - p)
     np.testing.assert_allclose(result.covariance, expected, rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(network.predict(X), TEACHER.predict(X), atol=1e-12)
-    assert result.determined and result.rank == result.n_parameters == p
+    assert result.determined
+    assert result.rank == result.n_parameters == p
     assert result.noise == pytest.approx(np.sqrt(r @ r / (N - p)))
-    assert result.intercept.shape == () and result.skip is None
+    assert result.intercept.shape == ()
+    assert result.skip is None
     low, high = result.intervals(0.6826894921)["bias"]
     np.testing.assert_allclose(high - low, 2 * result.bias, rtol=1e-8)
 
@@ -95,7 +97,8 @@ def test_scale_between_the_layers_is_no_uncertainty():
     loss = Squared(X, Y, "relu", bias=True)
     one, two = (uncertainty(loss, loss.model.params(given)) for given in (net, scaled))
     np.testing.assert_allclose(one.covariance, two.covariance, rtol=1e-9, atol=1e-14)
-    assert one.determined and one.n_parameters == one.covariance.shape[0] - K
+    assert one.determined
+    assert one.n_parameters == one.covariance.shape[0] - K
     # A unit row has no error along itself.
     rows = one.network.weights
     block = one.covariance[2 * K : 2 * K + D, 2 * K : 2 * K + D]
@@ -109,8 +112,10 @@ def test_a_duplicated_column_leaves_the_other_intervals_finite():
     loss = Squared(1e3 * twice, Y, "tanh", bias=True, intercept=True)
     net = TEACHER.replace(weights=weights / 1e3)
     result = uncertainty(loss, loss.model.params(net))
-    assert not result.determined and result.n_parameters - result.rank == K
-    assert np.all(np.isinf(result.weights[:, [0, 3]])) and np.all(np.isfinite(result.weights[:, 1:3]))
+    assert not result.determined
+    assert result.n_parameters - result.rank == K
+    assert np.all(np.isinf(result.weights[:, [0, 3]]))
+    assert np.all(np.isfinite(result.weights[:, 1:3]))
     assert result.flat_directions.shape == (result.covariance.shape[0], K)
     A, _ = curvature_matrix(loss, result.estimate)
     assert np.abs(np.asarray(A) @ result.flat_directions).max() < 1e-9 * np.abs(A).max()
@@ -132,7 +137,9 @@ def test_softmax_errors_are_those_of_log_odds():
     params = logistic.model.params(TEACHER)
     pair = params | {name: np.stack([0 * params[name], params[name]]) for name in ("output", "intercept")}
     one, two = uncertainty(logistic, params), uncertainty(softmax, pair)
-    assert two.determined and two.n_parameters == one.n_parameters and one.noise is None
+    assert two.determined
+    assert two.n_parameters == one.n_parameters
+    assert one.noise is None
     np.testing.assert_allclose(2 * two.output, np.stack([one.output, one.output]), rtol=1e-8)
     np.testing.assert_allclose(two.weights, one.weights, rtol=1e-8)
     np.testing.assert_allclose(two.estimate["output"].sum(axis=0), 0, atol=1e-12)
@@ -144,7 +151,8 @@ def test_a_shared_filter_and_a_symmetric_part():
     loss = ConvSquared(Z, y)
     one, two = (uncertainty(loss, {"filter": c * np.array([0.6, 0.8, 0.0]), "output": [1.0, -0.5]}) for c in (1, 7))
     np.testing.assert_allclose(one.covariance, two.covariance, rtol=1e-9, atol=1e-14)
-    assert one.determined and one.errors["filter"].shape == (D,)
+    assert one.determined
+    assert one.errors["filter"].shape == (D,)
     split = SymmetricPart(X, Y, "tanh", bias=True)
     dense = Squared(X, Y, "tanh", bias=True, intercept=True)
     same, plain = (uncertainty(fit, fit.model.params(TEACHER)) for fit in (split, dense))
@@ -156,7 +164,8 @@ def test_certify_several_outputs():
     loss = Squared(X, YM, "softplus", bias=True, intercept=True)
     start = {"weights": PAIR.weights, "output": PAIR.output, "bias": np.zeros(K), "intercept": np.zeros(2)}
     off = certify(loss, start)
-    assert off.kind == "not critical" and off.decrease > 0
+    assert off.kind == "not critical"
+    assert off.decrease > 0
     end = lbfgs(loss, start, steps=2000, tolerance=1e-12).params
     assert certify(loss, end).kind == "local minimum"
     data = make_planted(N, D, K, random_state=0)
@@ -167,5 +176,6 @@ def test_certify_several_outputs():
     noisy = Squared(data.X, both.predict(data.X) + 1e-3 * rng.standard_normal((N, 2)), "relu")
     polished = lbfgs(noisy, noisy.model.params(both), steps=2000, tolerance=1e-12).params
     verdict = certify(noisy, polished)
-    assert verdict.kind == "local minimum" and verdict.flat == ("scale between the layers (2 directions)",)
+    assert verdict.kind == "local minimum"
+    assert verdict.flat == ("scale between the layers (2 directions)",)
     assert flatten(polished).size == K * (D + 2)
