@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, activations, certify, match
-from planted.bench import _append
+from planted.bench._contest import _append
 from planted.certificates import uncertainty
 from planted.cli import main
 from planted.datasets import make_planted, make_planted_conv
