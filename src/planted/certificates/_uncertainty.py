@@ -32,7 +32,6 @@ from planted.objectives import (
     Params,
     curvature_matrix,
     evaluate,
-    flatten,
     named,
     score_matrix,
 )
@@ -238,8 +237,7 @@ def uncertainty(objective: Fit, params: Params, *, robust: bool = False) -> Unce
     if given.keys() != model.params(network).keys():
         raise ValueError(f"params has {sorted(given)}, but {sorted(model.params(network))} were fitted")
     point, n = to_jax(given), float(objective.rows.total_weight)
-    gauge = model.gauge(given)
-    inverse = _inverse(np.asarray(curvature_matrix(objective, point)[0]), gauge)
+    inverse = _inverse(np.asarray(curvature_matrix(objective, point)[0]), model.gauge(given))
     covariance, noise = inverse.matrix / n, None
     if objective.loss.noisy:
         freedom = max(n * (model.n_outputs or 1) - inverse.rank, 1.0)
@@ -262,7 +260,7 @@ def uncertainty(objective: Fit, params: Params, *, robust: bool = False) -> Unce
         noise=noise,
         n_rows=n,
         rank=inverse.rank,
-        n_parameters=len(flatten(given)) - len(gauge),
+        n_parameters=model.n_parameters(given),
         flat_directions=np.linalg.qr(inverse.flat)[0],
     )
 

@@ -18,6 +18,7 @@ from planted.objectives._curvature import (
     smallest_curvature,
     smallest_eigenpair,
 )
+from planted.objectives._dense_models import Dense, MeanOfProbabilities, SymmetricDense, symmetric_part
 from planted.objectives._filter_models import Filters, SharedFilter
 from planted.objectives._fit import (
     Fit,
@@ -45,16 +46,7 @@ from planted.objectives._likelihood import (
     label_loss,
 )
 from planted.objectives._losses import BernoulliLogit, BernoulliMean, Loss, Softmax, SquaredError
-from planted.objectives._models import (
-    Dense,
-    MeanOfProbabilities,
-    Model,
-    SymmetricDense,
-    flatten,
-    named,
-    split,
-    symmetric_part,
-)
+from planted.objectives._models import Model, flatten, named, split
 from planted.objectives._pairs import PopulationPairs, appendix_d
 from planted.objectives._quadratic import (
     ApproximateMinimumBound,

@@ -16,7 +16,8 @@ from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_rows
 from planted.objectives._base import Objective, Params, RowObjective
-from planted.objectives._models import check_layers, split
+from planted.objectives._dense_models import check_layers
+from planted.objectives._models import split
 from planted.objectives._squared import check_teacher
 from planted.rows import ArrayRows, Block
 

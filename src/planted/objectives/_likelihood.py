@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from planted import activations
 from planted.activations import Activation
 from planted.numerics.precision import float64
+from planted.objectives._dense_models import Dense, MeanOfProbabilities
 from planted.objectives._fit import Fit, targets_of
 from planted.objectives._losses import BernoulliLogit, BernoulliMean, Softmax
-from planted.objectives._models import Dense, MeanOfProbabilities
 from planted.objectives._squared import Squared
 from planted.rows import ArrayRows, Rows
 

@@ -37,12 +37,9 @@ class Loss(ABC):
     ----------
     noisy : bool
         Whether the rows' noise has a variance of its own, to be estimated from the residuals.
-    shifts : bool
-        Whether adding the same number to all m predictions of a row changes nothing.
     """
 
     noisy = False
-    shifts = False
 
     @abstractmethod
     def value(self, prediction: jax.Array, y: jax.Array) -> jax.Array:
@@ -152,8 +149,6 @@ class Softmax(Loss):
     >>> Softmax().value(jnp.zeros((1, 2)), jnp.array([1.0]))
     Array([0.6931472], dtype=float32)
     """
-
-    shifts = True
 
     @staticmethod
     def shares(prediction: jax.Array, y: jax.Array) -> jax.Array:

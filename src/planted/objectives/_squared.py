@@ -14,9 +14,10 @@ from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_matrix
 from planted.objectives._base import Objective, Params
+from planted.objectives._dense_models import Dense, check_layers
 from planted.objectives._fit import Fit, check_outputs, fixed_output, outputs_of, targets_of
 from planted.objectives._losses import SquaredError
-from planted.objectives._models import Dense, check_layers, named, split
+from planted.objectives._models import named, split
 from planted.objectives._paths import Arrays
 from planted.rows import Rows
 

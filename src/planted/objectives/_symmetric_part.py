@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from planted.activations import Activation
 from planted.numerics.precision import float64
+from planted.objectives._dense_models import SymmetricDense
 from planted.objectives._fit import Fit, check_outputs, fixed_output, outputs_of, targets_of
 from planted.objectives._losses import SquaredError
-from planted.objectives._models import SymmetricDense
 from planted.rows import Rows
 
 
