@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from planted import Network
 from planted.certificates import certify, uncertainty
@@ -103,7 +104,12 @@ def test_scale_between_the_layers_is_no_uncertainty():
     rows = one.network.weights
     block = one.covariance[2 * K : 2 * K + D, 2 * K : 2 * K + D]
     assert abs(rows[0] @ block @ rows[0]) < 1e-12 * np.trace(block)
-    assert one.ellipsoid(0).contains(rows[0])
+    ellipsoid = one.ellipsoid(0, 0.9)
+    assert ellipsoid.quantile == pytest.approx(chi2.ppf(0.9, D - 1))
+    longest = ellipsoid.axes[0]
+    assert abs(longest @ rows[0]) < 1e-6 * np.linalg.norm(longest)
+    assert ellipsoid.contains(rows[0] + 0.99 * longest)
+    assert not ellipsoid.contains(rows[0] + 1.01 * longest)
 
 
 def test_a_duplicated_column_leaves_the_other_intervals_finite():

@@ -136,7 +136,9 @@ class Uncertainty:
         d = rows.shape[1]
         start = sum(array.size for other, array in self.estimate.items() if other < name) + range(len(rows))[neuron] * d
         block = self.covariance[start : start + d, start : start + d]
-        return Ellipsoid(rows[neuron], block, float(chi2.ppf(level, np.linalg.matrix_rank(block, hermitian=True))))
+        # A unit row has no error along itself, which takes one dimension off.
+        dimensions = np.linalg.matrix_rank(block, rtol=_VANISHING, hermitian=True)
+        return Ellipsoid(rows[neuron], block, float(chi2.ppf(level, dimensions)))
 
     @property
     def expected_error(self) -> float:
@@ -173,7 +175,7 @@ class Ellipsoid:
     def contains(self, point: ArrayLike) -> bool:
         """Whether a point (d,) lies inside; for a unit row, its part across the row decides."""
         gap = np.asarray(point, dtype=np.float64) - self.centre
-        return bool(gap @ np.linalg.pinv(self.covariance, hermitian=True) @ gap <= self.quantile)
+        return bool(gap @ np.linalg.pinv(self.covariance, rcond=_VANISHING, hermitian=True) @ gap <= self.quantile)
 
 
 class _Inverse(NamedTuple):
