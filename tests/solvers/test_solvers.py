@@ -229,3 +229,19 @@ def test_gauss_newton_and_levenberg_marquardt_share_the_minimum_under_noise():
     one, two = solvers.gauss_newton(loss, near), solvers.least_squares(loss, near)
     assert one.value == pytest.approx(two.value, rel=1e-12)
     assert one.gradient_norm < 1e-10
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_gauss_newton_takes_several_outputs_and_a_linear_part(activation):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 5))
+    teacher = Network(
+        rng.standard_normal((3, 5)), rng.standard_normal((2, 3)), activation, rng.standard_normal(3),
+        rng.standard_normal(2), rng.standard_normal((2, 5)),
+    )  # fmt: skip
+    loss = objectives.Squared(X, teacher.predict(X), activation, bias=True, intercept=True, skip=True)
+    start = {name: value + 0.02 * rng.standard_normal(value.shape) for name, value in teacher.arrays().items()}
+    end = solvers.gauss_newton(loss, start)
+    assert end.status == "converged"
+    assert end.value < 1e-22
+    assert end.n_steps < 15

@@ -3,7 +3,7 @@ r"""Gauss–Newton for squared losses without ever forming a Jacobian, for netwo
 A step solves (A + νM) s = −g with A = mean JᵀJ and g the gradient, by conjugate gradients preconditioned by M. The
 metric M is Kronecker-factored: over the weights it is
 
-    mean(u uᵀ) ⊗ mean(x xᵀ),   u_i = output_i φ'(w_i·x),
+    mean Σ_o(u_o u_oᵀ) ⊗ mean(x xᵀ),   u_oi = output_oi φ'(w_i·x) for output o,
 
 which keeps the strong coupling of neurons through their common linear part and drops only how u depends on x. Values
 and gradients are float64; products with A may be taken in float32, since an inexact step only means another one.
@@ -21,7 +21,7 @@ from jax.scipy.sparse.linalg import cg
 
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
-from planted.objectives import Squared, SymmetricPart, energy, flatten, split
+from planted.objectives import Squared, SymmetricPart, curvature_product, energy, flatten, split
 from planted.rows import Block
 from planted.solvers._damped import Damped
 from planted.solvers._iterate import Point, iterate
@@ -32,19 +32,20 @@ _ACCURACY = 1e-3
 
 
 def _metric(objective: Squared | SymmetricPart, params: dict[str, jax.Array]) -> dict[str, jax.Array]:
-    """Means over rows of u uᵀ (k, k), x̃ x̃ᵀ, φ φᵀ (k, k) and x xᵀ, where x̃ is x, followed by one for biases."""
+    """Means over rows of Σ_o u_o u_oᵀ (k, k), x̃ x̃ᵀ, φ φᵀ (k, k) and x xᵀ, where x̃ is x, followed by one for biases."""
     weights, output = split(params, objective.output)
 
     def add(block: Block) -> dict[str, jax.Array]:
         x, weight = block["x"], block["weight"][:, None]
         z = x @ weights.T + (params["bias"] if objective.bias else 0.0)
         feature, slope = jax.jvp(objective.feature, (z,), (jnp.ones_like(z),))
-        u = slope * output
         wide = jnp.column_stack([x, jnp.ones(len(x), x.dtype)]) if objective.bias else x
-        pairs = {"slopes": u, "inputs": wide, "outputs": feature, "moments": x}
+        pairs = {"slopes": slope, "inputs": wide, "outputs": feature, "moments": x}
         return {name: (weight * part).T @ part for name, part in pairs.items()}
 
-    return objective.rows.mean(add)
+    means = objective.rows.mean(add)
+    layer = jnp.atleast_2d(output)
+    return means | {"slopes": means["slopes"] * (layer.T @ layer)}
 
 
 def _ridged(matrix: jax.Array) -> jax.Array:
@@ -66,30 +67,21 @@ def _step(
         if objective.bias:
             joint = jnp.column_stack([joint, tree["bias"]])
         joint = apply("inputs", apply("slopes", joint).T).T
-        found = dict(tree)
-        found["weights"] = joint[:, : objective.n_features]
+        applied = dict(tree)
+        applied["weights"] = joint[:, : objective.n_features]
         if objective.bias:
-            found["bias"] = joint[:, -1]
-        if "output" in tree:
-            found["output"] = apply("outputs", tree["output"])
-        if "linear" in tree:
-            found["linear"] = apply("moments", tree["linear"])
-        return found
+            applied["bias"] = joint[:, -1]
+        for name, factor in (("output", "outputs"), ("linear", "moments"), ("skip", "moments")):
+            if name in tree:
+                applied[name] = apply(factor, tree[name].T).T
+        return applied
 
     def precondition(tree: dict[str, jax.Array]) -> dict[str, jax.Array]:
         return over_layers(lambda name, matrix: cho_solve(factors[name], matrix), tree)
 
     def product(tree: dict[str, jax.Array]) -> dict[str, jax.Array]:
-        def add(block: Block) -> dict[str, jax.Array]:
-            def predict(at: dict[str, jax.Array]) -> jax.Array:
-                return objective.predict(at, block["x"])
-
-            _, linear = jax.linearize(predict, params)
-            (back,) = jax.linear_transpose(linear, params)(block["weight"] * linear(tree))
-            return back
-
         inertia = over_layers(lambda name, matrix: means[name] @ matrix, tree)
-        return jax.tree.map(lambda one, two: one + damping * two, objective.rows.mean(add), inertia)
+        return jax.tree.map(lambda one, two: one + damping * two, curvature_product(objective, params, tree), inertia)
 
     return cg(product, gradient, tol=tolerance, maxiter=iterations, M=precondition)[0]
 
