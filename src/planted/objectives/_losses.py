@@ -65,7 +65,9 @@ def _over_outputs(value: jax.Array) -> jax.Array:
 
 def _diagonal(curvature: jax.Array) -> jax.Array:
     """(r,) as it is, and diagonal matrices (r, m, m) of (r, m)."""
-    return curvature[..., None] * jnp.eye(curvature.shape[-1], dtype=curvature.dtype) if curvature.ndim > 1 else curvature
+    if curvature.ndim == 1:
+        return curvature
+    return curvature[..., None] * jnp.eye(curvature.shape[-1], dtype=curvature.dtype)
 
 
 @dataclass(frozen=True)
