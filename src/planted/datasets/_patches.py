@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
@@ -15,8 +13,9 @@ from planted.datasets._teachers import OUTPUTS, teacher_output
 from planted.inputs import Gaussian
 from planted.names import unknown
 from planted.networks import ConvNetwork, as_patches
+from planted.numerics import random
 from planted.numerics.precision import float64
-from planted.numerics.seeding import key_from
+from planted.numerics.seeding import words_from
 from planted.numerics.validation import as_matrix, count, non_negative
 
 
@@ -66,8 +65,8 @@ def make_planted_conv(
         for name, value in (("n_samples", n_samples), ("n_patches", n_patches), ("patch_size", patch_size))
     )
     non_negative("noise", noise)
-    teacher_key, input_key, noise_key = jax.random.split(key_from(random_state), 3)
-    rng = np.random.default_rng(np.asarray(jax.random.bits(teacher_key, (4,), np.uint32)))
+    teacher_key, input_key, noise_key = random.split(words_from(random_state), 3)
+    rng = np.random.default_rng(random.bits(teacher_key, (4,)))
     if isinstance(filter, str):
         if filter != "gaussian":
             raise ValueError(unknown("filter", filter, ("gaussian",)))
@@ -83,11 +82,11 @@ def make_planted_conv(
     outputs = rng.standard_normal(k) if gaussian else teacher_output(output, k, rng)
     teacher = ConvNetwork(weights, outputs, activation)
     law = Gaussian(np.zeros(p), cov)
-    seed = int(jax.random.bits(input_key, (), jnp.uint32))
+    seed = int(random.bits(input_key, ()))
     patches = law.sample(n * k, random_state=seed).reshape(n, k, p)
     y = teacher.predict(patches)
     if noise:
-        y = y + noise * np.asarray(jax.random.normal(noise_key, (n,), jnp.float64))
+        y = y + noise * random.normal(noise_key, (n,))
     return Bunch(X=patches, y=y, teacher=teacher)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from sklearn.utils import Bunch
 
@@ -14,8 +12,9 @@ from planted import inputs as input_laws
 from planted.datasets._teachers import teacher_output, teacher_weights
 from planted.names import unknown
 from planted.networks import Network
+from planted.numerics import random
 from planted.numerics.precision import float64
-from planted.numerics.seeding import key_from
+from planted.numerics.seeding import words_from
 from planted.numerics.validation import count, non_negative
 
 INPUTS = ("gaussian", "mixture", "laplace")
@@ -91,9 +90,9 @@ def make_planted(
     if not (np.isfinite(condition_number) and condition_number >= 1):
         raise ValueError(f"condition_number must be at least 1, not {condition_number!r}")
     act = activations.get(activation)
-    key = key_from(random_state)
-    teacher_key, input_key, noise_key = jax.random.split(key, 3)
-    rng = np.random.default_rng(np.asarray(jax.random.bits(teacher_key, (4,), np.uint32)))
+    key = words_from(random_state)
+    teacher_key, input_key, noise_key = random.split(key, 3)
+    rng = np.random.default_rng(random.bits(teacher_key, (4,)))
     rows = teacher_weights(weights, k, d, condition_number, rng)
     out = teacher_output(output, k, rng)
     biases = (rng.normal(0.0, 0.5, k) if bias else None) if isinstance(bias, bool) else np.asarray(bias, float)
@@ -107,13 +106,13 @@ def make_planted(
         if inputs not in INPUTS:
             raise ValueError(unknown("inputs", inputs, INPUTS))
         inputs = _input_law(inputs, d)
-    seed = int(jax.random.bits(input_key, (), jnp.uint32))
+    seed = int(random.bits(input_key, ()))
     X = np.asarray(inputs.sample(n, random_state=seed))
     if X.shape != (n, d):
         raise ValueError(f"inputs gave rows of {X.shape[1:]}, expected {d} columns")
     y = teacher.predict(X)
     if task == "classification":
-        y = (np.asarray(jax.random.uniform(noise_key, (n,), jnp.float64)) < y).astype(np.int64)
+        y = (random.uniform(noise_key, (n,)) < y).astype(np.int64)
     elif noise:
-        y = y + noise * np.asarray(jax.random.normal(noise_key, (n,), jnp.float64))
+        y = y + noise * random.normal(noise_key, (n,))
     return Bunch(X=X, y=y, teacher=teacher)

@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from planted import activations
 from planted.estimators._base import PlantedEstimator, checked_width
 from planted.methods import LABELS, Free, LabelProblem, Method, Problem, choose_label_width
+from planted.numerics import random
 from planted.numerics.progress import Progress
-from planted.numerics.seeding import key_from
+from planted.numerics.seeding import words_from
 from planted.objectives import check_probability
 from planted.rows import Block, ChunkedRows, Rows, Survey
 
@@ -133,7 +134,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
             n_hidden=1 if self.n_hidden == "auto" else int(self.n_hidden),
             activation=activations.get(self.activation),
             free=Free(bool(self.fit_bias)),
-            key=key_from(self.random_state),
+            key=words_from(self.random_state),
             progress=progress,
             restarts=self.restarts,
         )
@@ -144,7 +145,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     def _chosen_width(self, problem: Any, method: Method) -> Problem:
         if self.n_hidden != "auto":
             return problem
-        key, width_key = jax.random.split(problem.key)
+        key, width_key = random.split(problem.key)
         largest = problem.n_features
         width, self.width_losses_ = choose_label_width(replace(problem, key=width_key), method, largest)
         return replace(problem, n_hidden=width, key=key)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,8 +14,9 @@ from planted.estimators._base import PlantedEstimator, checked_width
 from planted.inputs import InputLaw, check_inputs
 from planted.methods import METHODS, Free, Method, Problem, assumed_inputs, choose_width
 from planted.names import unknown
+from planted.numerics import random
 from planted.numerics.progress import Progress
-from planted.numerics.seeding import key_from
+from planted.numerics.seeding import words_from
 from planted.rows import ChunkedRows, Rows, Survey
 
 
@@ -130,7 +130,7 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
             activation=activations.get(self.activation),
             free=Free(bool(self.fit_bias), bool(self.fit_intercept)),
             inputs=self.inputs_,
-            key=key_from(self.random_state),
+            key=words_from(self.random_state),
             progress=progress,
         )
 
@@ -140,7 +140,7 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     def _chosen_width(self, problem: Problem, method: Method) -> Problem:
         if self.n_hidden != "auto":
             return problem
-        key, width_key = jax.random.split(problem.key)
+        key, width_key = random.split(problem.key)
         n, d = len(problem.survey.y), problem.n_features
         # The widest network that eight tenths of the rows can still determine.
         largest = max(1, min(4 * d, int(0.8 * n) // (d + 1 + problem.free.bias)))

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from planted.inputs._base import Density
 from planted.inputs._scores import score_contraction, score_tensor
 from planted.numerics.precision import float64
-from planted.numerics.seeding import key_from
+from planted.numerics.random import normal
+from planted.numerics.seeding import words_from
 
 
 class Gaussian(Density):
@@ -77,8 +78,8 @@ class Gaussian(Density):
     @float64
     def sample(self, n_samples: int, random_state: Any = None) -> np.ndarray:
         """Draw rows (n_samples, d)."""
-        normal = jax.random.normal(key_from(random_state), (n_samples, self.n_features), jnp.float64)
-        return self.mean + np.asarray(normal) @ self._factor.T
+        rows = normal(words_from(random_state), (n_samples, self.n_features))
+        return self.mean + rows @ self._factor.T
 
     def traced_log_density(self, x: jax.Array) -> jax.Array:
         """−½ (x − m)ᵀP(x − m) − ½ log det(2π cov)."""

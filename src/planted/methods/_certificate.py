@@ -14,6 +14,8 @@ from planted.numerics.precision import float64
 from planted.solvers import sample_newton
 
 _LEAST_ROWS, _ROWS_PER_PARAMETER = 1000, 5
+# Up to so many rows all are used, by programs that the fit has compiled already.
+_MANY_ROWS = 16_384
 # Products rows × parameters² up to which curvature is taken over all rows that are read piece by piece.
 _CURVATURE_COST = 1e10
 
@@ -22,10 +24,10 @@ _CURVATURE_COST = 1e10
 def certificate(problem: Problem, result: Recovery) -> Certificate:
     """Certify the network of a result for the problem's loss.
 
-    A network that explains every row is certified on five rows a parameter: zero on every row is zero on some, these
-    settle the kind, and the curvature costs less. Rows that are read piece by piece are all used where their curvature
-    is affordable; otherwise the certificate is that of the sample's own minimum next to the network, which has the same
-    kind up to sampling error.
+    A network that explains every one of many rows is certified on five rows a parameter: zero on every row is zero on
+    some, these settle the kind, and the curvature costs less. Rows that are read piece by piece are all used where
+    their curvature is affordable; otherwise the certificate is that of the sample's own minimum next to the network,
+    which has the same kind up to sampling error.
 
     >>> from planted.datasets import make_planted
     >>> from planted.methods import METHODS
@@ -37,7 +39,7 @@ def certificate(problem: Problem, result: Recovery) -> Certificate:
     survey, network = problem.survey, result.network
     params = problem.params(network)
     size = sum(np.size(value) for value in params.values())
-    if result.verdict.facts.explained:
+    if result.verdict.facts.explained and len(survey.y) > _MANY_ROWS:
         some = slice(max(_LEAST_ROWS, _ROWS_PER_PARAMETER * size))
         weight = None if survey.weight is None else survey.weight[some]
         part = replace(survey, X=survey.X[some], y=survey.y[some], weight=weight)

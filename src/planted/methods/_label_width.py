@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import jax
 import numpy as np
 
 from planted.methods._labels import LabelProblem
 from planted.methods._method import Method
 from planted.methods._problem import in_memory
+from planted.numerics import random
 from planted.rows import Survey
 
 _TEST_FRACTION = 0.3
@@ -41,7 +41,7 @@ def choose_label_width(problem: LabelProblem, method: Method, largest: int) -> t
     1
     """
     X, y, key = problem.survey.X, problem.survey.y, problem.key
-    order = np.asarray(jax.random.permutation(jax.random.fold_in(key, 0), len(X)))
+    order = random.permutation(random.fold_in(key, 0), len(X))
     held = max(1, int(_TEST_FRACTION * len(X)))
     test, train = order[:held], order[held:]
     weight = None if problem.survey.weight is None else problem.survey.weight[train]
@@ -49,7 +49,7 @@ def choose_label_width(problem: LabelProblem, method: Method, largest: int) -> t
     part = replace(problem, rows=in_memory(survey), survey=survey)
 
     def held_out(k: int) -> np.ndarray:
-        begin = method.begin(replace(part, n_hidden=k, key=jax.random.fold_in(key, k)))
+        begin = method.begin(replace(part, n_hidden=k, key=random.fold_in(key, k)))
         return cross_entropies(begin.network.predict(X[test]), y[test])
 
     best = held_out(1)

@@ -16,7 +16,8 @@ from planted.activations import Activation
 from planted.inputs import Gaussian, InputLaw
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.progress import Progress, silent
-from planted.numerics.seeding import key_from
+from planted.numerics.random import as_key
+from planted.numerics.seeding import words_from
 from planted.numerics.validation import as_matrix, count
 from planted.objectives import Dense, Squared, SquaredError, curvature_matrix
 from planted.rows import ArrayRows, Block, ChunkedRows, Rows, Survey
@@ -64,8 +65,8 @@ class Problem:
     free : Free
     inputs : InputLaw
         What is known of the law of the inputs.
-    key : jax key
-        Source of all randomness.
+    key : array (2,)
+        Source of all randomness, see :mod:`planted.numerics.random`.
     progress : callable
     once : callable
         Remembers what was computed under a name; see :meth:`planted.rows.Journal.once`.
@@ -108,7 +109,11 @@ class Problem:
         if len(inputs) != len(targets):
             raise ValueError(f"X has {len(inputs)} rows but y has {len(targets)} entries")
         weight = None if sample_weight is None else as_matrix("sample_weight", sample_weight, 1)
-        key = random_state if isinstance(random_state, jax.Array) else key_from(random_state)
+        key = (
+            as_key(random_state)
+            if np.ndim(random_state) or isinstance(random_state, jax.Array)
+            else words_from(random_state)
+        )
         survey = Survey.of(inputs, targets, weight)
         k, act = count("n_hidden", n_hidden), activations.get(activation)
         return cls(in_memory(survey), survey, k, act, free or Free(), key=key)
@@ -198,8 +203,8 @@ def in_memory(survey: Survey) -> ArrayRows:
     >>> in_memory(Survey.of(np.ones((3, 2)), np.ones(3))).shape
     (2,)
     """
-    weight = None if survey.weight is None else to_jax(survey.weight)
-    return ArrayRows(to_jax(survey.X), to_jax(survey.y), weight)
+    weight = None if survey.weight is None else np.asarray(survey.weight, dtype=np.float64)
+    return ArrayRows(np.asarray(survey.X, dtype=np.float64), np.asarray(survey.y, dtype=np.float64), weight)
 
 
 def block_whitened(block: Block, mean: jax.Array, whitener: jax.Array) -> Block:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -74,6 +73,32 @@ SCARCE = (
     Schedule(2.0, 0.85, (1500, 500, 600), positive=0.7),
     Schedule(2.0, 0.85, (1500, 500, 600), positive=0.3),
 )
+
+
+def rounded_width(width: int) -> int:
+    """The next multiple of four, of eight beyond 16, of 16 beyond 32 and so on.
+
+    >>> [rounded_width(k) for k in (1, 5, 17, 40)]
+    [4, 8, 24, 48]
+    """
+    step = max(4, 1 << max((width - 1).bit_length() - 2, 0))
+    return -(-width // step) * step
+
+
+def _padded(params: dict[str, Any], signs: np.ndarray | None, idle: int) -> tuple[dict[str, Any], np.ndarray | None]:
+    """Parameters, and fixed outputs, with so many idle neurons more."""
+    if not idle:
+        return params, signs
+
+    def more(array: np.ndarray, axis: int) -> np.ndarray:
+        shape = list(np.shape(array))
+        shape[axis] = idle
+        return np.concatenate([array, np.zeros(shape)], axis=axis)
+
+    wider = {name: more(params[name], 0) for name in ("weights", "bias") if name in params}
+    if "output" in params:
+        wider["output"] = more(params["output"], -1)
+    return params | wider, None if signs is None else more(signs, 0)
 
 
 @dataclass(frozen=True)
@@ -164,7 +189,7 @@ class Search:
         left = float(np.sqrt(np.mean(share[:, None] * residual**2)))
         linear = fit if activation.tilt else np.concatenate([np.zeros((d, *fit.shape[1:])), fit])
         dtype = np.float32 if few * width * d > _SMALL else np.float64
-        rows = ArrayRows(jnp.asarray(Z[:few], dtype), jnp.asarray(targets, dtype), jnp.asarray(share, dtype))
+        rows = ArrayRows(Z[:few].astype(dtype), targets.astype(dtype), share.astype(dtype))
         return cls(
             Z=Z,
             rows=rows,
@@ -189,7 +214,7 @@ class Search:
         """The same search for another width."""
         return replace(self, width=width)
 
-    def start(self, key: jax.Array, width: int, positive: float = 0.5) -> tuple[dict[str, Any], np.ndarray | None]:
+    def start(self, key: np.ndarray, width: int, positive: float = 0.5) -> tuple[dict[str, Any], np.ndarray | None]:
         """A random start of this width: parameters, and the fixed outputs where φ is homogeneous."""
         return expanded_start(
             key, width, self.activation, self.linear, self.spread, bias=self.free.bias, positive=positive
@@ -198,8 +223,11 @@ class Search:
     @float64
     def descend(self, params: dict[str, Any], signs: np.ndarray | None, steps: int, *, final: bool) -> Descent:
         """L-BFGS from given parameters; a final descent goes on to where float64 should take over."""
-        output = None if signs is None else jnp.asarray(signs, self.dtype)
-        return lbfgs(
+        width = len(params["weights"])
+        idle = self._idle(width)
+        params, signs = _padded(params, signs, idle)
+        output = None if signs is None else jax.device_put(np.asarray(signs, self.dtype))
+        run = lbfgs(
             SymmetricPart.on(self.rows, self.activation, output, self.free.bias, self.n_outputs),
             params,
             steps=steps,
@@ -209,9 +237,28 @@ class Search:
             dtype=self.dtype,
             progress=self.progress,
         )
+        return replace(run, params=self._without_idle(run.params, width)) if idle else run
+
+    def _idle(self, width: int) -> int:
+        """Idle neurons that bring a network to a width that many share, so that they share one compiled program.
+
+        They have no weights. Where ψ'(0) = 0, or ψ(0) = 0 as their outputs then stay zero, they never wake up.
+        """
+        if self.dtype is np.float32 or self.activation.centred_parity is None:
+            return 0
+        return rounded_width(width) - width
+
+    def _without_idle(self, params: dict[str, Any], width: int) -> dict[str, Any]:
+        """The parameters of the first `width` neurons; what idle ones add to the output is a constant."""
+        cut: dict[str, Any] = {name: params[name][:width] for name in ("weights", "bias") if name in params}
+        if "output" in params:
+            at_zero = float(self.activation(0.0)) - self.activation.offset
+            constant = params["intercept"] + at_zero * params["output"][..., width:].sum(axis=-1)
+            cut |= {"output": params["output"][..., :width], "intercept": constant}
+        return params | cut
 
     @float64
-    def run(self, schedule: Schedule, key: jax.Array) -> Attempt:
+    def run(self, schedule: Schedule, key: np.ndarray) -> Attempt:
         """Expand from one random start and merge down to the wanted width."""
         widths = schedule.widths(self.width)
         params, signs = self.start(key, widths[0], schedule.positive)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from planted.methods._problem import Problem
 from planted.methods._search import PLENTY, Search
+from planted.numerics import random
 from planted.numerics.precision import float64
 
 _TEST_FRACTION = 0.2
@@ -44,7 +44,7 @@ def choose_width(problem: Problem, largest: int) -> tuple[int, dict[int, float]]
     """
     survey, key = problem.survey, problem.key
     n = len(survey.y)
-    order = np.asarray(jax.random.permutation(jax.random.fold_in(key, 0), n))
+    order = random.permutation(random.fold_in(key, 0), n)
     held = max(1, int(_TEST_FRACTION * n))
     test, train = order[:held], order[held:]
     weight = np.ones(n) if survey.weight is None else survey.weight
@@ -54,7 +54,7 @@ def choose_width(problem: Problem, largest: int) -> tuple[int, dict[int, float]]
     trial = _Trial(search, survey.X[test] @ search.whitener, survey.y[test] / search.scale, weight[test])
 
     def fresh(width: int, number: int) -> tuple[dict[str, Any], np.ndarray | None]:
-        start = jax.random.fold_in(jax.random.fold_in(key, width), number)
+        start = random.fold_in(random.fold_in(key, width), number)
         return trial.descend(*search.start(start, width))
 
     width = 1
@@ -73,7 +73,7 @@ def choose_width(problem: Problem, largest: int) -> tuple[int, dict[int, float]]
             break
     width = trial.smallest()
     while width > 1:
-        attempt = search.at(width - 1).run(PLENTY[0], jax.random.fold_in(key, -width % 2**31))
+        attempt = search.at(width - 1).run(PLENTY[0], random.fold_in(key, -width % 2**31))
         trial.record(width - 1, attempt.params)
         if not trial.explains(width - 1):
             break

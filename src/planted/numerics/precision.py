@@ -11,7 +11,6 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 P = ParamSpec("P")
@@ -44,7 +43,7 @@ def to_jax(tree: Any) -> Any:
     'float64'
     """
     is_leaf = lambda node: not isinstance(node, dict)  # noqa: E731
-    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, dtype=np.float64)), tree, is_leaf=is_leaf)
+    return jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf, dtype=np.float64)), tree, is_leaf=is_leaf)
 
 
 def to_numpy(tree: Any) -> Any:

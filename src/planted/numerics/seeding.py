@@ -1,4 +1,4 @@
-"""One `random_state` in, independent typed JAX keys out."""
+"""One `random_state` in, independent keys out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import jax
 import numpy as np
 from sklearn.utils import check_random_state
 
+from planted.numerics.random import jax_key
 
-def key_from(random_state: Any) -> jax.Array:
-    """A JAX key from what scikit-learn calls a random state (None, an integer, a RandomState or Generator).
 
-    None gives a new key each time; an integer always the same one.
+def words_from(random_state: Any) -> np.ndarray:
+    """The words (2,) of a key from what scikit-learn calls a random state: None, an integer, a RandomState or Generator.
 
-    >>> bool(key_from(3) == key_from(3))
-    True
+    None gives a new key each time; an integer always the same one. See :mod:`planted.numerics.random`.
+
+    >>> words_from(3)
+    array([0, 3], dtype=uint32)
     """
     if isinstance(random_state, np.random.Generator):
         seed = int(random_state.integers(2**32))
@@ -25,4 +27,13 @@ def key_from(random_state: Any) -> jax.Array:
             raise ValueError(f"a seed must be an integer from 0 to 4294967295, not {seed}")
     else:
         seed = int(check_random_state(random_state).randint(0, 2**32, dtype=np.uint64))
-    return jax.random.key(seed)
+    return np.array([0, seed], dtype=np.uint32)
+
+
+def key_from(random_state: Any) -> jax.Array:
+    """The same as a key of JAX.
+
+    >>> bool(key_from(3) == jax.random.key(3))
+    True
+    """
+    return jax_key(words_from(random_state))

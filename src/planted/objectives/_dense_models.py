@@ -13,7 +13,18 @@ from planted import activations
 from planted.activations import Activation
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
-from planted.objectives._models import Model, Params, check_names, check_weights, flatten, lengths, named, split, unit
+from planted.objectives._models import (
+    Model,
+    Params,
+    check_names,
+    check_weights,
+    flatten,
+    lengths,
+    named,
+    normalised_params,
+    split,
+    unit,
+)
 from planted.objectives._paths import Arrays, Candidates, neuron_paths
 
 
@@ -194,7 +205,7 @@ class Dense(Model):
         arrays = super().canonical(params)
         if "output" not in arrays:
             return arrays
-        centred = {name: np.asarray(value) for name, value in self.normalised(to_jax(arrays)).items()}
+        centred = {name: np.asarray(value) for name, value in normalised_params(self, to_jax(arrays)).items()}
         network = self.network(centred).canonical()
         try:
             return self.params(network) if network.n_hidden else centred

@@ -187,6 +187,17 @@ class Model(Pytree):
         """Derivative (p, p) of the canonical parameters by the parameters, at canonical ones, flattened."""
         if not len(self.gauge(arrays)):
             return np.eye(len(flatten(arrays)))
-        leaves = jax.jacfwd(self.normalised)(to_jax(arrays))
+        leaves = _normalised_slope(self, to_jax(arrays))
         rows = [[np.asarray(leaves[a][b]).reshape(arrays[a].size, -1) for b in sorted(arrays)] for a in sorted(arrays)]
         return np.concatenate([np.concatenate(row, axis=1) for row in rows])
+
+
+@jax.jit
+def normalised_params(model: Model, params: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    """:meth:`Model.normalised`, compiled as a whole."""
+    return model.normalised(params)
+
+
+@jax.jit
+def _normalised_slope(model: Model, params: dict[str, jax.Array]) -> Any:
+    return jax.jacfwd(model.normalised)(params)

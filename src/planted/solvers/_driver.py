@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from planted.numerics import random
 from planted.numerics.precision import to_numpy
 from planted.numerics.progress import Progress, silent
 from planted.objectives import Objective
@@ -155,7 +156,7 @@ class _Chunks(Solver):
 
     def step(self, run: _Run, count: int) -> tuple[int, Any, Trace]:
         advance = _advance_fixed if isinstance(run.problem, Objective) else _advance_fresh
-        key = jax.random.fold_in(self.key, run.done)
+        key = random.jax_key(random.fold_in(self.key, run.done))
         return count, *advance(run.problem, run.state, key, self.rule, self.side_by_side, count)
 
     def accept(self, run: _Run, trial: tuple[int, Any, Trace]) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from planted.activations import Activation
+from planted.numerics import random
 from planted.starts._random import random_rows
 
 
 def expanded_start(
-    key: jax.Array,
+    key: Any,
     width: int,
     activation: Activation,
     linear: np.ndarray,
@@ -37,12 +37,12 @@ def expanded_start(
     Examples
     --------
     >>> from planted import activations
-    >>> start, output = expanded_start(jax.random.key(0), 3, activations.get("relu"), np.zeros(5), 1.0, bias=False)
+    >>> start, output = expanded_start(np.array([0, 0]), 3, activations.get("relu"), np.zeros(5), 1.0, bias=False)
     >>> start["weights"].shape, output
     ((3, 4), array([ 1., -1.,  1.]))
     """
-    row_key, bias_key = jax.random.split(key)
-    rows = np.asarray(random_rows(row_key, width, len(linear) - 1), dtype=np.float64)
+    row_key, bias_key = random.split(key)
+    rows = random_rows(row_key, width, len(linear) - 1)
     steps = np.ceil(positive * np.arange(width + 1))
     signs = np.where(np.diff(steps) > 0, 1.0, -1.0)
     variance = activation.second_moment() - activation.hermite(0) ** 2 - activation.tilt**2
@@ -51,9 +51,9 @@ def expanded_start(
     if activation.tilt:
         start["linear"] = np.array(linear[:-1].T)
     if bias:
-        start["bias"] = 0.25 * np.asarray(jax.random.normal(bias_key, (width,), jnp.float64))
+        start["bias"] = 0.25 * random.normal(bias_key, (width,))
     if linear.ndim > 1:
-        directions = np.asarray(random_rows(jax.random.fold_in(row_key, 1), width, linear.shape[1]), dtype=np.float64)
+        directions = random_rows(random.fold_in(row_key, 1), width, linear.shape[1])
         return start | {"output": amplitude * math.sqrt(linear.shape[1]) * directions.T}, None
     if activation.homogeneity is None:
         return start | {"output": amplitude * signs}, None

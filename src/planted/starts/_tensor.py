@@ -21,6 +21,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from planted.activations import Activation
+from planted.numerics import random
 from planted.numerics.precision import float64, to_jax
 from planted.rows import ArrayRows, Rows, over_rows
 from planted.rows.moments import block_residual, fit_quadratic
@@ -128,7 +129,7 @@ def _span(
         values, vectors = np.linalg.eigh(np.asarray(fit.quadratic))
         order = np.argsort(-np.abs(values))
         return jnp.asarray(vectors[:, order[:k]]), np.abs(values[order[: k + 1]])
-    V = jnp.linalg.qr(jax.random.normal(key, (d, min(k + 2, d)), jnp.float64))[0]
+    V = jnp.asarray(np.linalg.qr(random.normal(key, (d, min(k + 2, d))))[0])
     for _ in range(_POWER_STEPS):
         V = jnp.linalg.qr(_product(rows, orders.subspace, alpha, V))[0]
     values, vectors = np.linalg.eigh(np.asarray(V.T @ _product(rows, orders.subspace, alpha, V)))
@@ -275,13 +276,15 @@ def start_from_moments(
         raise ValueError(
             f"{n_rows} rows are too few for moments of {d} inputs: a quadratic fit has {unknowns} unknowns"
         )
-    span_key, alpha_key, seed_key = jax.random.split(key, 3)
-    rng = np.random.default_rng(np.asarray(jax.random.bits(seed_key, (4,), np.uint32)))
+    span_key, alpha_key, seed_key = random.split(key, 3)
+    rng = np.random.default_rng(random.bits(seed_key, (4,)))
 
     fits = [_quadratic_part(rows) for rows in plain]
     rest = [_residual(rows, fit) for rows, fit in zip(plain, fits, strict=True)]
 
-    direction = fits[0].linear if alpha == "mean" and orders.magnitude == 1 else jax.random.normal(alpha_key, (d,))
+    direction = (
+        fits[0].linear if alpha == "mean" and orders.magnitude == 1 else jnp.asarray(random.normal(alpha_key, (d,)))
+    )
     direction = direction / jnp.maximum(jnp.linalg.norm(direction), 1e-300)
     V, spectrum = _span(rest[0], fits[0], orders, k, direction, span_key)
     alphas = np.ones((1, k)) if orders.decomposition == 3 else rng.standard_normal((min(k, _ALPHAS), k))

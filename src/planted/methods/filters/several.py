@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 
@@ -18,6 +16,7 @@ from planted.methods._method import Method
 from planted.methods._recovery import Start
 from planted.methods._verdict import EXACT
 from planted.networks import ConvNetwork, Network
+from planted.numerics import random
 from planted.numerics.precision import to_jax
 from planted.objectives import ConvFilters
 from planted.solvers import FirstOrder, Monitor, descend, least_squares
@@ -54,13 +53,13 @@ def start(problem: Any) -> Start:
     patches, targets = survey.X, survey.y
     k, p = patches.shape[1:]
     few = slice(0, _ROWS)
-    filter_key, sign_key, run_key = jax.random.split(problem.key, 3)
+    filter_key, sign_key, run_key = random.split(problem.key, 3)
     spread = np.sqrt(np.mean(patches[few] ** 2, axis=(0, 1)))
-    filters = random_rows(filter_key, f, p, _RESTARTS) / to_jax(np.where(spread > 0, spread, 1.0))
-    signs = jax.random.normal(sign_key, (_RESTARTS, f, k), jnp.float64)
+    filters = random_rows(filter_key, f, p, _RESTARTS) / np.where(spread > 0, spread, 1.0)
+    signs = random.normal(sign_key, (_RESTARTS, f, k))
     run = descend(
         ConvFilters(patches[few], targets[few], act),
-        {"filters": filters, "output": signs * float(np.std(targets)) / (f * k) ** 0.5},
+        to_jax({"filters": filters, "output": signs * float(np.std(targets)) / (f * k) ** 0.5}),
         _SOLVER,
         steps=_STEPS,
         key=run_key,

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -22,6 +21,7 @@ from planted.methods._filters import recover_filter
 from planted.methods._method import Method
 from planted.methods._recovery import Start
 from planted.networks import ConvNetwork, match
+from planted.numerics import random
 from planted.objectives import ConvSquared
 from planted.solvers import AdaptiveStep, Monitor, descend
 from planted.starts import SIGNS, output_radius, sign_restarts, uniform_start
@@ -104,10 +104,10 @@ def start(problem: Any) -> Start:
     first = min(n, max(4096, 50 * (p + k)) if problem.descent_rows is None else int(problem.descent_rows))
     candidates: list[tuple[float, ConvNetwork]] = []
     iterations, success = 0, False
-    keys = jax.random.split(problem.key, 2)
+    keys = random.split(problem.key, 2)
     for attempt, size in enumerate([first, n] if first < n else [n, n]):
         white = ConvSquared(patches[:size] @ whitener, targets[:size], act)
-        starts = sign_restarts(uniform_start(keys[attempt], p, k, radius))
+        starts = sign_restarts(uniform_start(random.jax_key(keys[attempt]), p, k, radius))
         settled = _Settled(float(np.mean(targets[:size] ** 2)) / 2, all_restarts=attempt > 0)
         run = descend(
             white, starts, AdaptiveStep(step), steps=problem.max_iterations, key=keys[attempt], side_by_side=True,

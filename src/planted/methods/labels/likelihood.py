@@ -13,6 +13,7 @@ from planted.methods._labels import LabelProblem, recover_labels
 from planted.methods._method import Method
 from planted.methods._problem import in_memory
 from planted.methods._recovery import Start
+from planted.numerics import random
 from planted.numerics.precision import to_jax
 from planted.objectives import Squared, smallest_curvature
 from planted.rows import ArrayRows
@@ -25,10 +26,10 @@ _STEPS = 300
 _SCORING_STEPS = 20
 
 
-def _starts(problem: LabelProblem, key: jax.Array) -> tuple[list[np.ndarray], str]:
+def _starts(problem: LabelProblem, key: np.ndarray) -> tuple[list[np.ndarray], str]:
     """Weights (k, d) to begin from, the tensor start first if there is one, and what came of it."""
     X, y, k, act = problem.survey.X, problem.survey.y, problem.n_hidden, problem.activation
-    tensor_key, random_key = jax.random.split(key)
+    tensor_key, random_key = random.split(key)
     starts: list[np.ndarray] = []
     law: Gaussian | None = None
     try:
@@ -73,11 +74,11 @@ def start(problem: Any) -> Start:
     'estimated'
     """
     survey, progress = problem.survey, problem.progress
-    start_key, sample_key = jax.random.split(problem.key)
+    start_key, sample_key = random.split(problem.key)
     starts, outcome = _starts(problem, start_key)
     chosen, trials = 0, []
     if len(starts) > 1:
-        some = np.asarray(jax.random.permutation(sample_key, len(survey.y)))[:_TRIAL_ROWS]
+        some = random.permutation(sample_key, len(survey.y))[:_TRIAL_ROWS]
         weight = None if survey.weight is None else to_jax(survey.weight[some])
         trial = problem.quadratic(ArrayRows(to_jax(survey.X[some]), to_jax(survey.y[some]), weight))
         trials = [

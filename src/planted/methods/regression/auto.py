@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import jax
-
 from planted.methods._finish import explained
 from planted.methods._method import Method, records
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
+from planted.numerics import random
 
 
 def candidates() -> list[Method]:
@@ -43,7 +42,7 @@ def start(problem: Problem) -> Start:
         reason = candidate.refusal(sample) or candidate.affordable(sample)
         if reason is None:
             try:
-                start = candidate.begin(replace(sample, key=jax.random.fold_in(problem.key, index)))
+                start = candidate.begin(replace(sample, key=random.fold_in(problem.key, index)))
             except ValueError as error:
                 # What a method assumes may show only on the data, as too few rows for its moments.
                 reason = str(error)

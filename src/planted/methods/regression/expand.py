@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import jax
 import numpy as np
 
 from planted.methods._finish import explained, refine
@@ -20,6 +19,7 @@ from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.methods._search import PLENTY, SCARCE, WORTHY, Attempt, Search, same_minimum
 from planted.networks import Network
+from planted.numerics import random
 
 _RUNS = 12
 _ROWS_PER_WEIGHT = 6
@@ -63,7 +63,7 @@ def start(problem: Problem) -> Start:
 
     for run in range(_RUNS):
         schedule = schedules[run % len(schedules)]
-        attempt = search.run(schedule, jax.random.fold_in(problem.key, run))
+        attempt = search.run(schedule, random.fold_in(problem.key, run))
         lowest = all(attempt.loss <= (1 + search.agree) * other.loss for other in attempts)
         agreed = lowest and any(same_minimum(attempt, other) for other in attempts)
         attempts.append(attempt)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import optax
 
@@ -10,6 +9,7 @@ from planted.methods._directions import obstacle_of_width, start_from_directions
 from planted.methods._method import Method
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
+from planted.numerics import random
 from planted.numerics.precision import to_jax
 from planted.objectives import Hermite24
 from planted.rows import ArrayRows
@@ -38,12 +38,12 @@ def start(problem: Problem) -> Start:
     y = survey.y[: len(Z)]
     targets = y - np.average(y, weights=weight)
     loss = Hermite24.on(ArrayRows(to_jax(Z), to_jax(targets), None if weight is None else to_jax(weight)), act)
-    start_key, run_key = jax.random.split(problem.key)
+    start_key, run_key = random.split(problem.key)
     weights = random_rows(start_key, k, problem.n_features, _RESTARTS)
     scale = float(np.std(survey.y)) / (k**0.5 * max(abs(act.hermite(2)), abs(act.hermite(4))))
     run = descend(
         loss,
-        {"weights": weights, "output": to_jax(np.full((_RESTARTS, k), 0.5 * scale))},
+        to_jax({"weights": weights, "output": np.full((_RESTARTS, k), 0.5 * scale)}),
         _SOLVER,
         steps=_STEPS,
         key=run_key,

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from planted.methods._directions import obstacle_of_width, start_from_directions
@@ -19,6 +17,7 @@ from planted.methods._method import Method
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.networks import Network
+from planted.numerics import random
 from planted.numerics.precision import float64, to_jax
 from planted.objectives import AssumptionError, FullRankLandscape, Squared, read_off, whitening
 from planted.rows import ArrayRows, ChunkedRows, Rows
@@ -51,18 +50,18 @@ def _parts(problem: Problem, wanted: int) -> tuple[ArrayRows, Rows]:
 
 
 @float64
-def control_variate(problem: Problem, rows: ArrayRows, width: int, key: jax.Array) -> tuple[Network, Descent]:
+def control_variate(problem: Problem, rows: ArrayRows, width: int, key: np.ndarray) -> tuple[Network, Descent]:
     """A network of `width` neurons fitted to rows in memory by squared loss from a random start.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(2000, 3, 2, random_state=0)
     >>> problem = Problem.of(data.X, data.y, 2)
-    >>> net, _ = control_variate(problem, problem.sample, 4, jax.random.key(0))
+    >>> net, _ = control_variate(problem, problem.sample, 4, np.array([0, 0]))
     >>> bool(np.std(data.y - net.predict(data.X)) < 0.1 * np.std(data.y))
     True
     """
     act = problem.activation
-    weights = np.asarray(random_rows(key, width, rows.n_features))
+    weights = random_rows(key, width, rows.n_features)
     flat = [np.asarray(rows.blocks[name]) for name in ("x", "y", "weight")]
     x, y, weight = (array.reshape(-1, *array.shape[2:]) for array in flat)
     features = act(x[weight > 0] @ weights.T)
@@ -86,7 +85,7 @@ def start(problem: Problem) -> Start:
     'recovered'
     """
     k, d = problem.n_hidden, problem.n_features
-    guess_key, start_key = jax.random.split(problem.key)
+    guess_key, start_key = random.split(problem.key)
     width = _WIDTH_RATIO * k
     some, others = _parts(problem, max(_ROWS_PER_WEIGHT * width * d, 1000))
     guess, first = control_variate(problem, some, width, guess_key)
@@ -106,7 +105,7 @@ def start(problem: Problem) -> Start:
 
 
 def _minimise(
-    problem: Problem, rows: Rows, guess: Network, key: jax.Array
+    problem: Problem, rows: Rows, guess: Network, key: np.ndarray
 ) -> tuple[np.ndarray, Descent, dict[str, Any]]:
     """Unit rows (k, d) up to sign on whitened inputs, the descent of F in their span, and numbers to report."""
     k, act = problem.n_hidden, problem.activation
@@ -114,7 +113,7 @@ def _minimise(
     span = np.linalg.eigh(np.asarray(whole.T))[1][:, ::-1][:, :k]
     F = FullRankLandscape.over(rows, act, whole.constants.mu, whole.constants.lam, subspace=span, baseline=guess)
     W = whitening(np.asarray(F.T), k)
-    begin = np.asarray(random_rows(key, k, k)) @ W.T
+    begin = random_rows(key, k, k) @ W.T
     run = lbfgs(F, begin, steps=1000, tolerance=1e-7, progress=problem.progress)
     directions, outputs = read_off(run.params)
     details = {
@@ -122,7 +121,7 @@ def _minimise(
         "constants": whole.constants.as_dict(),
         "landscape_outputs": outputs,
         "landscape_value": float(run.value),
-        "spectrum": np.asarray(jnp.sort(jnp.linalg.eigvalsh(whole.T))[::-1]),
+        "spectrum": np.linalg.eigvalsh(np.asarray(whole.T))[::-1],
     }
     return directions @ span.T, run, details
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 from sklearn.base import clone
 
@@ -19,6 +18,7 @@ from planted.methods._directions import obstacle_of_width, start_from_directions
 from planted.methods._method import Method
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
+from planted.numerics import random
 from planted.objectives import ScoreLandscape, read_off, whitening
 from planted.solvers import Descent, lbfgs
 from planted.starts import random_rows
@@ -36,13 +36,13 @@ class _Candidate:
     directions: np.ndarray
 
 
-def _minimise(L: ScoreLandscape, problem: Problem, key: jax.Array) -> _Candidate:
+def _minimise(L: ScoreLandscape, problem: Problem, key: np.ndarray) -> _Candidate:
     n_hidden = problem.n_hidden
     full_rank = L.form.startswith("full-rank")
     if full_rank:
-        starts = np.asarray(random_rows(key, n_hidden, n_hidden, _STARTS)) @ whitening(np.asarray(L.T), n_hidden).T
+        starts = random_rows(key, n_hidden, n_hidden, _STARTS) @ whitening(np.asarray(L.T), n_hidden).T
     else:
-        starts = np.asarray(random_rows(key, n_hidden, L.n_features, _STARTS)) @ np.asarray(L.projector)
+        starts = random_rows(key, n_hidden, L.n_features, _STARTS) @ np.asarray(L.projector)
     runs = [lbfgs(L, start, steps=1000, tolerance=1e-7, progress=problem.progress) for start in starts]
     run = min(runs, key=lambda descent: descent.value)
     rows = read_off(run.params)[0] if full_rank else run.params
@@ -76,7 +76,7 @@ def start(problem: Problem) -> Start:
     details: dict[str, Any] = {"inputs": str(problem.inputs), "residuals": {}}
     descents: dict[str, Descent] = {}
     best: tuple[float, Start] | None = None
-    for form, key in zip(_FORMS, jax.random.split(problem.key, len(_FORMS)), strict=True):
+    for form, key in zip(_FORMS, random.split(problem.key, len(_FORMS)), strict=True):
         try:
             L = ScoreLandscape(Z, y, law, form=form, n_hidden=problem.n_hidden, sample_weight=weight)
         except ValueError as error:

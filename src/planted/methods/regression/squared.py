@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 
 from planted.methods._method import Method
 from planted.methods._problem import Problem, in_memory
 from planted.methods._recovery import Start
+from planted.numerics import random
 from planted.numerics.precision import to_jax
 from planted.solvers import FirstOrder, Monitor, descend
 from planted.starts import random_rows
@@ -37,19 +36,19 @@ def start(problem: Problem) -> Start:
     few = slice(0, _ROWS)
     weight = None if survey.weight is None else survey.weight[few]
     part = replace(survey, X=survey.X[few], y=survey.y[few], weight=weight)
-    weight_key, sign_key, run_key = jax.random.split(problem.key, 3)
+    weight_key, sign_key, run_key = random.split(problem.key, 3)
     # Rows of unit response: whatever the inputs' scale, a neuron starts with pre-activations of order one.
     spread = np.sqrt(np.mean(survey.X[few] ** 2, axis=0))
-    rows = random_rows(weight_key, k, problem.n_features, _RESTARTS) / to_jax(np.where(spread > 0, spread, 1.0))
+    rows = random_rows(weight_key, k, problem.n_features, _RESTARTS) / np.where(spread > 0, spread, 1.0)
     scale = np.std(survey.y, axis=0)[..., None] / k**0.5
-    signs = jax.random.rademacher(sign_key, (_RESTARTS, *survey.y.shape[1:], k), jnp.float64)
+    signs = random.signs(sign_key, (_RESTARTS, *survey.y.shape[1:], k))
     begin = {
-        name: jnp.zeros((_RESTARTS, *np.shape(value)))
+        name: np.zeros((_RESTARTS, *np.shape(value)))
         for name, value in problem.params(problem.network(_layers(problem))).items()
     }
     run = descend(
         problem.objective(in_memory(part)),
-        begin | {"weights": rows, "output": signs * to_jax(scale)},
+        to_jax(begin | {"weights": rows, "output": signs * scale}),
         _SOLVER,
         steps=_STEPS,
         key=run_key,
