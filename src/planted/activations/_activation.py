@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from planted.activations._host import PAIRS, Pair
+from planted.activations._host import ORDERS, Orders
 from planted.numerics.quadrature import gaussian_expectation, hermite_polynomials
 
 Parity = Literal["even", "odd"] | None
@@ -108,6 +108,11 @@ class Activation:
                 z = z.astype(float)
             return _differentiate(self.function, order)(z)
         return _evaluate(self, order, np.asarray(z, dtype=np.float64))
+
+    @property
+    def on_host(self) -> bool:
+        """Whether values and two derivatives of arrays on the host need no compilation."""
+        return _host(self) is not None
 
     @property
     def parity(self) -> Parity:
@@ -264,20 +269,20 @@ def _compiled(activation: Activation, order: int) -> Callable[[Any], Any]:
 
 
 @lru_cache(maxsize=256)
-def _host(activation: Activation) -> Pair | None:
-    """φ and φ' of an activation of the library in NumPy."""
+def _host(activation: Activation) -> Orders | None:
+    """φ, φ' and φ'' of an activation of the library in NumPy."""
     from planted.activations._library import make
 
-    if activation.name not in PAIRS or activation != make(activation.name, activation.parameters):
+    if activation.name not in ORDERS or activation != make(activation.name, activation.parameters):
         return None
-    return PAIRS[activation.name](**dict(activation.parameters))
+    return ORDERS[activation.name](**dict(activation.parameters))
 
 
 def _evaluate(activation: Activation, order: int, z: NDArray[np.float64]) -> Any:
     """φ^(order)(z) in float64 for a NumPy array, also while JAX is tracing something else."""
-    pair = _host(activation) if order < 2 else None
-    if pair is not None:
-        return np.asarray(pair[order](z), dtype=np.float64)[()]
+    orders = _host(activation) if order < 3 else None
+    if orders is not None:
+        return np.asarray(orders[order](z), dtype=np.float64)[()]
     flat = z.ravel()
     # Adaptive quadrature asks for many different small sizes; padding lets them share a compilation.
     size = next((size for size in (1024, 8192, 65536) if size >= flat.size), flat.size)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from planted.numerics.precision import float64
-from planted.objectives import Fit, Objective, Params, named
+from planted.objectives import Fit, Objective, Params, is_small, kink_distances, named
 from planted.rows import Block, over_rows
 
 
@@ -117,12 +117,18 @@ def find_kinks(objective: Objective, params: Params, tolerance: float = 1e-9) ->
         return SMOOTH
     fit = cast(Fit, objective)
     activation = fit.activation
-    places = jnp.asarray(activation.kinks)
-    nearest = np.asarray(_nearest(fit, checked, places))
-    neuron, best, count, sample = int(nearest.argmin()), float(nearest.min()), 0, -1
-    if best <= tolerance:
-        count = int(_count(fit, checked, places, jnp.asarray(tolerance)))
-        sample = _sample(fit, checked, places, neuron)
+    if is_small(fit, checked):
+        gaps = kink_distances(fit, checked, activation.kinks)
+        neuron, best = int(gaps.min(axis=0).argmin()), float(gaps.min())
+        count = int(np.sum(gaps <= tolerance))
+        sample = int(gaps[:, neuron].argmin()) if count else -1
+    else:
+        places = jnp.asarray(activation.kinks)
+        nearest = np.asarray(_nearest(fit, checked, places))
+        neuron, best, count, sample = int(nearest.argmin()), float(nearest.min()), 0, -1
+        if best <= tolerance:
+            count = int(_count(fit, checked, places, jnp.asarray(tolerance)))
+            sample = _sample(fit, checked, places, neuron)
     rows = [np.atleast_2d(leaf) for name, leaf in named(checked).items() if name in ("weights", "filter", "filters")]
     zero = tuple(int(i) for part in rows for i in np.flatnonzero(~np.any(part, axis=1)))
     sides = [activation.derivative(np.array([kink - 1e-9, kink + 1e-9])) for kink in activation.kinks]

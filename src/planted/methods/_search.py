@@ -95,7 +95,7 @@ def _padded(params: dict[str, Any], signs: np.ndarray | None, idle: int) -> tupl
         shape[axis] = idle
         return np.concatenate([array, np.zeros(shape)], axis=axis)
 
-    wider = {name: more(params[name], 0) for name in ("weights", "bias") if name in params}
+    wider: dict[str, Any] = {name: more(params[name], 0) for name in ("weights", "bias") if name in params}
     if "output" in params:
         wider["output"] = more(params["output"], -1)
     return params | wider, None if signs is None else more(signs, 0)

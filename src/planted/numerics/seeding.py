@@ -12,7 +12,7 @@ from planted.numerics.random import jax_key
 
 
 def words_from(random_state: Any) -> np.ndarray:
-    """The words (2,) of a key from what scikit-learn calls a random state: None, an integer, a RandomState or Generator.
+    """The words (2,) of a key from what scikit-learn calls a random state: None, a number, a RandomState or Generator.
 
     None gives a new key each time; an integer always the same one. See :mod:`planted.numerics.random`.
 

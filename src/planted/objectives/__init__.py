@@ -36,6 +36,7 @@ from planted.objectives._full_rank import (
     whitening,
 )
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
+from planted.objectives._host import is_small, kink_distances
 from planted.objectives._jacobian_gram import jacobian_gram
 from planted.objectives._landscape import SMALL, AssumptionError, Constants, Landscape, PopulationLandscape
 from planted.objectives._likelihood import (
@@ -120,7 +121,9 @@ __all__ = [
     "flatten",
     "hessian_form",
     "hessian_of",
+    "is_small",
     "jacobian_gram",
+    "kink_distances",
     "label_loss",
     "named",
     "nearest_stationary_point",

@@ -18,6 +18,10 @@ from planted.activations import Activation
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64, to_jax, to_numpy
 from planted.numerics.pytrees import Pytree
+from planted.objectives._host import hessian as host_hessian
+from planted.objectives._host import is_small
+from planted.objectives._host import value as host_value
+from planted.objectives._host import value_and_gradient as host_value_and_gradient
 from planted.objectives._models import Model, Params, check_weights, named
 from planted.objectives._paths import Arrays, Candidates, length_paths, neuron_paths, rotation_paths, unseen_paths
 from planted.rows import Block, Rows, over_rows
@@ -64,6 +68,9 @@ class Objective(Pytree, ABC):
     def teacher_rows(self) -> np.ndarray | None:
         """Directions (m, d) of the inputs that the objective knows of; None where it is made of samples."""
         return None
+
+    on_host: bool = False
+    """Whether it is computed in NumPy where rows are few; see :mod:`planted.objectives._host`."""
 
     @property
     def traceable(self) -> bool:
@@ -169,7 +176,11 @@ class Objective(Pytree, ABC):
 
         A dict is flattened by sorted names, each array row by row.
         """
-        leaves, structure = jax.tree.flatten(self.check(params))
+        checked = self.check(params)
+        if is_small(self, checked):
+            matrix = host_hessian(self, checked)
+            return (matrix + matrix.T) / 2
+        leaves, structure = jax.tree.flatten(checked)
         shapes, cuts = [leaf.shape for leaf in leaves], np.cumsum([leaf.size for leaf in leaves])
         params, size = jax.tree.unflatten(structure, leaves), int(cuts[-1])
         # Blocks of equal size share one program; the last is filled up with zeros.
@@ -282,13 +293,25 @@ def _add_penalty_hvps(objective: RowObjective, params: Params, directions: Param
     return jax.vmap(lambda direction, part: _add_penalty_hvp(objective, params, direction, part))(directions, rows)
 
 
+def evaluate(objective: Objective, params: Params) -> Any:
+    """The value, computed on the host where rows are few, by a compiled program otherwise."""
+    return host_value(objective, params) if is_small(objective, params) else _evaluate(objective, params)
+
+
+def evaluate_with_gradient(objective: Objective, params: Params) -> tuple[Any, Params]:
+    """Value and gradient, computed on the host where rows are few, by a compiled program otherwise."""
+    if is_small(objective, params):
+        return host_value_and_gradient(objective, params)
+    return _evaluate_with_gradient(objective, params)
+
+
 @over_rows
-def evaluate(objective: Objective, params: Params) -> jax.Array:
+def _evaluate(objective: Objective, params: Params) -> jax.Array:
     return objective.traced_value(params)
 
 
 @over_rows
-def evaluate_with_gradient(objective: Objective, params: Params) -> tuple[jax.Array, Params]:
+def _evaluate_with_gradient(objective: Objective, params: Params) -> tuple[jax.Array, Params]:
     return objective.traced_value_and_gradient(params)
 
 

@@ -21,7 +21,6 @@ from planted.objectives._models import (
     flatten,
     lengths,
     named,
-    normalised_params,
     split,
     unit,
 )
@@ -56,6 +55,7 @@ class Dense(Model):
     _static = ("activation", "bias", "intercept", "skip", "n_outputs", "centred")
     centred: bool
     linear_part = "skip"
+    on_host = True
 
     def __init__(
         self,
@@ -176,11 +176,11 @@ class Dense(Model):
                 shifts.append(shift)
         return shifts
 
-    def normalised(self, params: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    def normalised(self, params: dict[str, Any]) -> dict[str, Any]:
         """Unit rows where φ is homogeneous and outputs are free; outputs that sum to zero where they are centred."""
         if self.centred:
             names = {"output", "intercept", self.linear_part} & params.keys()
-            params = params | {name: params[name] - jnp.mean(params[name], axis=0) for name in names}
+            params = params | {name: params[name] - params[name].mean(axis=0) for name in names}
         if self._degree is None or "output" not in params:
             return params
         length = lengths(params["weights"])
@@ -199,13 +199,31 @@ class Dense(Model):
                 tangents.append(tangent)
         return np.array([flatten(tangent) for tangent in tangents]).reshape(len(tangents), len(flatten(arrays)))
 
+    def canonical_slope(self, arrays: Arrays) -> np.ndarray:
+        """For a unit row u and φ of degree p: u changes by (I − uuᵀ)dw, the output by da + p a u·dw, the bias by db −
+        b u·dw.
+        """
+        if self.centred or self._degree is None or "output" not in arrays:
+            return super().canonical_slope(arrays)
+        names, sizes = sorted(arrays), [arrays[name].size for name in sorted(arrays)]
+        starts = dict(zip(names, np.cumsum([0, *sizes]), strict=False))
+        slope, (k, d) = np.eye(sum(sizes)), arrays["weights"].shape
+        for i in np.flatnonzero(np.any(arrays["weights"], axis=1)):
+            row, own = arrays["weights"][i], starts["weights"] + i * d + np.arange(d)
+            slope[np.ix_(own, own)] -= np.outer(row, row)
+            for o, output in enumerate(np.atleast_2d(arrays["output"])[:, i]):
+                slope[starts["output"] + o * k + i, own] = self._degree * output * row
+            if "bias" in arrays:
+                slope[starts["bias"] + i, own] = -arrays["bias"][i] * row
+        return slope
+
     @float64
     def canonical(self, params: Params) -> dict[str, np.ndarray]:
         """That of :meth:`planted.Network.canonical`, with fixed outputs the parameters as they are."""
         arrays = super().canonical(params)
         if "output" not in arrays:
             return arrays
-        centred = {name: np.asarray(value) for name, value in normalised_params(self, to_jax(arrays)).items()}
+        centred = {name: np.asarray(value) for name, value in self.normalised(arrays).items()}
         network = self.network(centred).canonical()
         try:
             return self.params(network) if network.n_hidden else centred
@@ -261,6 +279,7 @@ class SymmetricDense(Dense):
     """
 
     linear_part = "linear"
+    symmetric = True
 
     def __init__(
         self,
@@ -312,6 +331,8 @@ class MeanOfProbabilities(Dense):
     >>> MeanOfProbabilities("sigmoid").network(np.zeros((2, 1))).output
     array([0.5, 0.5])
     """
+
+    on_host = False
 
     def __init__(self, activation: Any = "sigmoid", bias: bool = False) -> None:
         super().__init__(activation, bias=bias)

@@ -83,7 +83,7 @@ class SharedFilter(Model):
         """Power of the filter's length that goes to the outputs; None where its length is no free choice."""
         return 0.0 if self.normalised_filter else self.activation.homogeneity
 
-    def normalised(self, params: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    def normalised(self, params: dict[str, Any]) -> dict[str, Any]:
         """A unit filter, where its length is free."""
         power = self._power()
         if power is None:
@@ -172,7 +172,7 @@ class Filters(Model):
 
             yield "scale between the layers", path
 
-    def normalised(self, params: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    def normalised(self, params: dict[str, Any]) -> dict[str, Any]:
         """Unit filters where φ is homogeneous."""
         degree = self.activation.homogeneity
         if degree is None:

@@ -24,7 +24,9 @@ from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_matrix, as_rows
 from planted.objectives._base import Params, RowObjective
-from planted.objectives._losses import Loss
+from planted.objectives._host import curvature as host_curvature
+from planted.objectives._host import is_small
+from planted.objectives._losses import Loss, SquaredError
 from planted.objectives._models import Model
 from planted.objectives._paths import Arrays, Candidates, length_paths
 from planted.rows import BLOCK_SIZE, ArrayRows, Block, Rows, over_rows
@@ -63,6 +65,12 @@ class Fit(RowObjective):
     def composed(cls, rows: Rows, model: Model, loss: Loss) -> Self:
         """An instance of a subclass over given rows, traceable and unchecked."""
         return cls._build(rows=rows, model=model, loss=loss)
+
+    @property
+    def on_host(self) -> bool:  # type: ignore[override]
+        """Whether the host has the model and the loss in NumPy, and the rows are arrays."""
+        known = self.loss == SquaredError() and self.model.on_host and self.model.activation.on_host
+        return known and isinstance(self.rows, ArrayRows)
 
     @property
     def activation(self) -> Activation:  # type: ignore[override]
@@ -250,9 +258,13 @@ def _loudness(objective: Fit, params: Params) -> jax.Array:
     return objective.rows.minimum(block_loudness, objective.bare, params)
 
 
-@float64
 @over_rows
-def curvature_matrix(objective: Fit, params: Params) -> tuple[jax.Array, jax.Array]:
+def _curvature_matrix(objective: Fit, params: Params) -> tuple[jax.Array, jax.Array]:
+    return objective.rows.mean(block_curvature, objective.bare, params)
+
+
+@float64
+def curvature_matrix(objective: Any, params: Params) -> tuple[Any, Any]:
     """A = mean JᵀCJ (p, p) and the gradient mean Jᵀs (p,) of a fit, the parameters flattened by sorted name.
 
     A is the Gauss–Newton matrix of a squared loss and the Fisher information of a likelihood.
@@ -265,7 +277,7 @@ def curvature_matrix(objective: Fit, params: Params) -> tuple[jax.Array, jax.Arr
     >>> A, g
     (Array([[34.]], dtype=float64), Array([16.], dtype=float64))
     """
-    return objective.rows.mean(block_curvature, objective.bare, params)
+    return host_curvature(objective, params) if is_small(objective, params) else _curvature_matrix(objective, params)
 
 
 @float64

@@ -43,17 +43,18 @@ def flatten(tree: Params) -> np.ndarray:
     return np.concatenate([np.asarray(leaf, dtype=np.float64).ravel() for leaf in jax.tree.leaves(tree)])
 
 
-def lengths(rows: jax.Array) -> jax.Array:
+def lengths(rows: Any) -> Any:
     """‖row‖ along the last axis, and one with derivative zero for a row of zeros.
 
     >>> lengths(jnp.array([[3.0, 4.0], [0.0, 0.0]]))
     Array([5., 1.], dtype=float32)
     """
-    square = jnp.sum(rows * rows, axis=-1)
-    return jnp.sqrt(jnp.where(square > 0, square, 1.0))
+    place: Any = np if isinstance(rows, np.ndarray) else jnp
+    square = place.sum(rows * rows, axis=-1)
+    return place.sqrt(place.where(square > 0, square, 1.0))
 
 
-def unit(rows: jax.Array) -> jax.Array:
+def unit(rows: Any) -> Any:
     """Rows divided by their lengths; zero, with derivative one, for a row of zeros.
 
     >>> unit(jnp.array([3.0, 4.0]))
@@ -163,7 +164,12 @@ class Model(Pytree):
         """Whether predictions are linear in these parameters wherever no pre-activation crosses a kink."""
         return False
 
-    def normalised(self, params: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    on_host: bool = False
+    """Whether the host knows its sums in NumPy; see :mod:`planted.objectives._host`."""
+    symmetric: bool = False
+    """Whether neurons are φ without its constant and linear parts."""
+
+    def normalised(self, params: dict[str, Any]) -> dict[str, Any]:
         """The same network, with scales that are free choices set to one; traceable."""
         return params
 
@@ -190,12 +196,6 @@ class Model(Pytree):
         leaves = _normalised_slope(self, to_jax(arrays))
         rows = [[np.asarray(leaves[a][b]).reshape(arrays[a].size, -1) for b in sorted(arrays)] for a in sorted(arrays)]
         return np.concatenate([np.concatenate(row, axis=1) for row in rows])
-
-
-@jax.jit
-def normalised_params(model: Model, params: dict[str, jax.Array]) -> dict[str, jax.Array]:
-    """:meth:`Model.normalised`, compiled as a whole."""
-    return model.normalised(params)
 
 
 @jax.jit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Self
 
 import jax
@@ -70,6 +71,22 @@ class ArrayRows(Pytree, Rows):
             return jax.device_put(array) if host else array
 
         self.blocks = {"x": cut(x), "y": cut(y), "weight": cut(weight)}
+
+    @property
+    def size(self) -> int:
+        """Number of rows, padding included."""
+        return int(np.prod(self.blocks["weight"].shape))
+
+    @cached_property
+    def on_host(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows x (n, d), targets (n, m) and weights (n,) that sum to one, as NumPy arrays, padding left out."""
+        x, y, weight = (np.asarray(self.blocks[name]) for name in ("x", "y", "weight"))
+        x, weight = x.reshape(-1, *x.shape[2:]), weight.reshape(-1)
+        y = y.reshape(len(weight), -1)
+        counts = weight > 0
+        if not counts.all():
+            x, y, weight = x[counts], y[counts], weight[counts]
+        return x, y, weight / weight.sum()
 
     @property
     def shape(self) -> tuple[int, ...]:

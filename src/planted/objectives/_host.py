@@ -1,0 +1,189 @@
+r"""Squared losses of small dense networks on the host, in NumPy: nothing has to be compiled for a first answer.
+
+A compiled program pays for itself when it is used for long. A network of a few neurons on a few thousand rows is
+fitted in less time than one program takes to compile. With z = Wx + b, features f = ψ(z), predictions p = Af + Sx +
+c, residuals r = p − y of weight w and u = Aᵀr ∘ ψ'(z), the derivatives are sums over rows:
+
+    ∂/∂A = Σ w r fᵀ,   ∂/∂W = Σ w u xᵀ,   ∂/∂b = Σ w u,   ∂/∂S = Σ w r xᵀ,   ∂/∂c = Σ w r,
+
+and the Hessian is JᵀJ plus Σ w (Aᵀr)_i ψ''(z_i) x̃x̃ᵀ for each neuron, x̃ = (x, 1), and Σ w r_o ψ'(z_i) x̃ between
+output weight (o, i) and the neuron's row.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+LARGEST_WORK = 2_000_000
+"""Rows × neurons × inputs up to which the host computes."""
+_JACOBIAN_ENTRIES = 4_000_000
+
+
+class Point(NamedTuple):
+    """What every sum needs: rows x (n, d), weights (n,) that sum to one, features, slopes (n, k), residuals (n, m)."""
+
+    x: np.ndarray
+    weight: np.ndarray
+    z: np.ndarray
+    feature: np.ndarray
+    slope: np.ndarray
+    residual: np.ndarray
+    output: np.ndarray
+
+
+def is_small(objective: Any, params: Any) -> bool:
+    """Whether an objective at these parameters is one for the host: dense, squared, few rows, a known activation."""
+    model, rows = objective.model, objective.rows
+    if not (objective.on_host and isinstance(params, dict) and "weights" in params):
+        return False
+    leaves = [*jax.tree.leaves(params), *jax.tree.leaves(model), *jax.tree.leaves(rows)]
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        return False
+    k, d = np.shape(params["weights"])
+    return rows.size * max(k, 1) * d <= LARGEST_WORK
+
+
+def at(objective: Any, params: dict[str, Any]) -> Point:
+    """The objective's rows at a point."""
+    x, y, weight = objective.rows.on_host
+    model, weights = objective.model, np.asarray(params["weights"])
+    z = x @ weights.T
+    if model.bias:
+        z = z + np.asarray(params["bias"])
+    act = model.activation
+    feature, slope = act(z), act.derivative(z)
+    if model.symmetric:
+        feature, slope = feature - act.offset - act.tilt * z, slope - act.tilt
+    output = np.asarray(params["output"]) if model.output is None else np.asarray(model.output)
+    output = np.atleast_2d(output).astype(x.dtype)
+    prediction = feature.astype(x.dtype) @ output.T
+    if model.intercept:
+        prediction = prediction + np.asarray(params["intercept"])
+    if model.skip:
+        prediction = prediction + x @ np.atleast_2d(np.asarray(params[model.linear_part])).T
+    return Point(x, weight, z, feature.astype(x.dtype), slope.astype(x.dtype), prediction - y, output)
+
+
+def value(objective: Any, params: dict[str, Any]) -> float:
+    """½ Σ w ‖r‖².
+
+    >>> from planted.objectives import Squared
+    >>> value(Squared([[1.0], [2.0]], [1.0, 0.0]), {"weights": np.ones((1, 1)), "output": np.ones(1)})
+    1.0
+    """
+    point = at(objective, params)
+    return 0.5 * float(np.sum(point.weight[:, None] * point.residual**2))
+
+
+def value_and_gradient(objective: Any, params: dict[str, Any]) -> tuple[float, dict[str, np.ndarray]]:
+    """The value, and its gradient in the structure of the parameters.
+
+    >>> from planted.objectives import Squared
+    >>> loss = Squared([[1.0], [2.0]], [1.0, 0.0])
+    >>> value_and_gradient(loss, {"weights": np.ones((1, 1)), "output": np.ones(1)})[1]["output"]
+    array([2.])
+    """
+    model, point = objective.model, at(objective, params)
+    weighted = point.weight[:, None] * point.residual
+    u = (weighted @ point.output) * point.slope
+    parts: dict[str, Any] = {"weights": u.T @ point.x}
+    if "output" in params:
+        parts["output"] = weighted.T @ point.feature
+    if model.bias:
+        parts["bias"] = u.sum(axis=0)
+    if model.intercept:
+        parts["intercept"] = weighted.sum(axis=0)
+    if model.skip:
+        parts[model.linear_part] = weighted.T @ point.x
+    gradient = {name: parts[name].reshape(np.shape(params[name])) for name in params}
+    return 0.5 * float(np.sum(weighted * point.residual)), gradient
+
+
+def _jacobian(objective: Any, params: dict[str, Any], point: Point, rows: slice) -> np.ndarray:
+    """∂p/∂θ (r, m, p) of some rows, parameters by sorted name."""
+    x, slope, feature = point.x[rows], point.slope[rows], point.feature[rows]
+    n, m = len(x), len(point.output)
+    each = np.broadcast_to(np.eye(m), (n, m, m))
+    u = slope[:, None, :] * point.output
+    parts = {
+        "weights": lambda: np.einsum("rok,rd->rokd", u, x),
+        "bias": lambda: u,
+        "output": lambda: np.einsum("rop,rk->ropk", each, feature),
+        "intercept": lambda: each,
+        objective.model.linear_part: lambda: np.einsum("rop,rd->ropd", each, x),
+    }
+    return np.concatenate([parts[name]().reshape(n, m, -1) for name in sorted(params)], axis=2)
+
+
+def curvature(objective: Any, params: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """The Gauss–Newton matrix Σ w JᵀJ (p, p) and the gradient (p,), parameters by sorted name.
+
+    >>> from planted.objectives import Squared
+    >>> loss = Squared([[1.0], [2.0]], [1.0, 0.0])
+    >>> curvature(loss, {"weights": np.ones((1, 1)), "output": np.ones(1)})[0]
+    array([[2.5, 2.5],
+           [2.5, 2.5]])
+    """
+    point = at(objective, params)
+    n, m = len(point.x), len(point.output)
+    size = sum(np.size(leaf) for leaf in params.values())
+    matrix, gradient = np.zeros((size, size)), np.zeros(size)
+    step = max(1, _JACOBIAN_ENTRIES // (size * m))
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        J = _jacobian(objective, params, point, rows)
+        weighted = (J * point.weight[rows, None, None]).reshape(-1, size)
+        matrix += weighted.T @ J.reshape(-1, size)
+        gradient += weighted.T @ point.residual[rows].reshape(-1)
+    return matrix, gradient
+
+
+def hessian(objective: Any, params: dict[str, Any]) -> np.ndarray:
+    """The Hessian (p, p), parameters by sorted name.
+
+    >>> from planted.objectives import Squared
+    >>> loss = Squared([[1.0], [2.0]], [1.0, 0.0])
+    >>> hessian(loss, {"weights": np.ones((1, 1)), "output": np.ones(1)})
+    array([[2.5, 4.5],
+           [4.5, 2.5]])
+    """
+    point, model = at(objective, params), objective.model
+    matrix = curvature(objective, params)[0]
+    names = sorted(params)
+    starts = dict(zip(names, np.cumsum([0, *(np.size(params[name]) for name in names)]), strict=False))
+    weighted = point.weight[:, None] * point.residual
+    bend = (weighted @ point.output) * model.activation.derivative(point.z, 2)
+    (k, d), m = np.shape(params["weights"]), len(point.output)
+    wide = np.column_stack([point.x, np.ones(len(point.x))]) if model.bias else point.x
+    for i in range(k):
+        # The places of neuron i's row, followed by its bias.
+        own = starts["weights"] + i * d + np.arange(d)
+        if model.bias:
+            own = np.append(own, starts["bias"] + i)
+        matrix[np.ix_(own, own)] += wide.T @ (bend[:, i, None] * wide)
+        if "output" in params:
+            outer = (weighted * point.slope[:, i, None]).T @ wide
+            for o in range(m):
+                place = starts["output"] + o * k + i
+                matrix[place, own] += outer[o]
+                matrix[own, place] += outer[o]
+    return matrix
+
+
+def kink_distances(objective: Any, params: dict[str, Any], kinks: tuple[float, ...]) -> np.ndarray:
+    """Relative distance (n, k) of every pre-activation to the nearest kink; infinite for a row of zeros.
+
+    >>> from planted.objectives import Squared
+    >>> kink_distances(Squared([[3.0]], [1.0]), {"weights": np.ones((1, 1)), "output": np.ones(1)}, (0.0,))
+    array([[1.]])
+    """
+    x, point = objective.rows.on_host[0], at(objective, params)
+    bound = np.linalg.norm(x, axis=1)[:, None] * np.linalg.norm(np.asarray(params["weights"]), axis=1)
+    if objective.model.bias:
+        bound = bound + np.abs(np.asarray(params["bias"]))
+    gaps = np.min([np.abs(point.z - kink) / np.maximum(bound + abs(kink), 1e-300) for kink in kinks], axis=0)
+    # A row of zeros moves no pre-activation, so it makes no kink.
+    return np.where(np.any(x != 0, axis=1)[:, None], gaps, np.inf)
