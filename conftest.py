@@ -1,9 +1,13 @@
-"""Keeps a test process below the number of memory maps that the system allows it."""
+"""Makes compilation cheap in tests, and keeps their process below the memory maps that the system allows it."""
 
 from __future__ import annotations
 
 import gc
+import os
 from pathlib import Path
+
+# Tests compile many programs and run each for an instant: the compiler's optimisations cost more than they save.
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
 
 import jax
 
