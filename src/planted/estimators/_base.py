@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -19,6 +19,7 @@ from planted.certificates import Certificate
 from planted.methods import Method, Problem, Recovery, Verdict, certificate, in_memory
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
+from planted.numerics.threads import one_thread
 from planted.rows import (
     ChunkedRows,
     Counts,
@@ -32,6 +33,8 @@ from planted.rows import (
     survey,
 )
 
+# Numbers in X up to which products are too small to be shared between threads.
+_SMALL_INPUTS = 200_000
 _LEAST_SAMPLE, _ROWS_PER_PARAMETER, _SAMPLE_BYTES = 20_000, 60, 2**27
 
 
@@ -124,7 +127,9 @@ class PlantedEstimator(BaseEstimator):
             counts = weight > 0
             inputs, targets, weight = inputs[counts], targets[counts], weight[counts]
         looked = Survey.of(inputs, targets, weight)
-        self._recover(self._problem(in_memory(looked), looked, self.progress or silent))
+        problem = self._problem(in_memory(looked), looked, self.progress or silent)
+        with one_thread() if inputs.size <= _SMALL_INPUTS else nullcontext():
+            self._recover(problem)
 
     @float64
     def _fit_chunks(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.optimize
-from threadpoolctl import ThreadpoolController
 
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
+from planted.numerics.threads import one_thread
 from planted.objectives import Flat, Objective
 from planted.solvers._iterate import Ending, Recorder
 from planted.solvers._result import Descent
@@ -20,11 +19,6 @@ _PAIRS = 30
 
 class _Reached(Exception):
     """Raised inside SciPy to stop at the first value that is good enough."""
-
-
-@lru_cache(maxsize=1)
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 @float64
@@ -84,7 +78,7 @@ def lbfgs(
 
     try:
         # SciPy's recursion is made of tiny products, on which a threaded BLAS spends its time waiting.
-        with _blas().limit(limits=1, user_api="blas"):
+        with one_thread():
             end = scipy.optimize.minimize(
                 function,
                 flat.start,
