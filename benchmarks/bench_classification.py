@@ -7,6 +7,7 @@ needs TensorLy (`pip install planted[bench]`).
 import argparse
 import itertools
 import time
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -15,10 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from planted import Network, activations, datasets, match
-from planted.certificates import _gram, cramer_rao
-from planted.methods import classification, tensor
+from planted.certificates import cramer_rao
+from planted.methods import LABELS, LabelProblem
 from planted.numerics.precision import float64
-from planted.objectives import Likelihood, Squared, label_loss
+from planted.objectives import Likelihood, Squared, curvature_matrix, label_loss, score_matrix
 from planted.rows import ArrayRows
 from planted.rows.moments import without_lower_parts
 from planted.solvers import lbfgs
@@ -61,7 +62,7 @@ def fit_labels(n, k, d, length, seed):
     """
     data = labels(n, k, d, length, seed)
     began = time.perf_counter()
-    found = classification(data.X, data.y, k, SIGMOID, key=jax.random.key(seed), restarts=0)
+    found = LABELS["likelihood"](replace(LabelProblem.of(data.X, data.y, k, SIGMOID, random_state=seed), restarts=0))
     seconds = time.perf_counter() - began
     network = lambda weights: Network(weights, np.full(k, 1 / k), "sigmoid")  # noqa: E731
     loss = Likelihood(data.X, data.y)
@@ -69,7 +70,7 @@ def fit_labels(n, k, d, length, seed):
     carried = lbfgs(loss, found.network.weights, steps=500, tolerance=1e-11)
     same = match(network(carried.params), network(best.params)).weight_error < 1e-6
     return Fit(
-        match(network(found.descents["quadratic"].params), data.teacher).weight_error,
+        match(network(found.descents["quadratic"].params["weights"]), data.teacher).weight_error,
         match(found.network, data.teacher).weight_error,
         cramer_rao(data.X, data.teacher.weights).expected_error,
         match(found.network, network(best.params)).weight_error,
@@ -120,7 +121,7 @@ def variance_ratio(length, n=400_000, k=3, d=20):
     weights = data.teacher.weights
     # With the probabilities for targets the Hessian at the teacher is E∇p∇pᵀ, free of the labels' noise.
     bread = np.linalg.inv(label_loss(data.X, data.teacher.predict(data.X), k).hessian(weights))
-    middle = np.asarray(_gram(label_loss(data.X, data.y, k), jnp.asarray(weights), False))
+    middle = np.asarray(score_matrix(label_loss(data.X, data.y, k), jnp.asarray(weights)))
     sandwich = np.trace(bread @ middle @ bread) / n
     return sandwich / np.sum(cramer_rao(data.X, weights).weights ** 2)
 
@@ -189,7 +190,7 @@ def report_twin(runs, n=50_000, k=5, d=20):
                 n, d, k, activation=name, weights=rows, output=np.full(k, 1 / k), random_state=seed
             )
             began = time.perf_counter()
-            found = tensor(data.X, data.y, k, activations.get(name), key=jax.random.key(seed))
+            found = METHODS["tensor"](Problem.of(data.X, data.y, k, name, random_state=seed))
             seconds.append(time.perf_counter() - began)
             errors.append(match(found.network, data.teacher).weight_error)
         print(
@@ -217,10 +218,10 @@ def _covered(key, teacher, n, by_likelihood):
     flat, _ = jax.lax.scan(newton, teacher.ravel(), None, length=8)
     weights = flat.reshape(k, d)
     if by_likelihood:
-        covariance = jnp.linalg.inv(_gram(loss, weights, True)) / n
+        covariance = jnp.linalg.inv(curvature_matrix(loss, weights)[0]) / n
     else:
         bread = jnp.linalg.inv(jax.hessian(flat_value)(flat))
-        covariance = bread @ _gram(squared, weights, False) @ bread / n
+        covariance = bread @ score_matrix(squared, weights) @ bread / n
     reach = 1.959964 * jnp.sqrt(jnp.diag(covariance)).reshape(k, d)
     return jnp.abs(weights - teacher) <= reach
 

@@ -7,11 +7,11 @@ import sys
 import time
 
 import numpy as np
-from planted.methods._conv_polish import expected_error
 
 from planted import match
 from planted.datasets import make_planted_conv
-from planted.methods import recover_conv
+from planted.methods import FILTERS, FilterProblem
+from planted.methods._filter_polish import expected_error
 from planted.objectives import ConvSquared
 from planted.reproduce.du2017._shared_filter import figure_1b, success_frequencies
 
@@ -24,7 +24,7 @@ def recovery(noise, runs=20, n=20_000, k=16, p=16):
     for seed in range(runs):
         data = make_planted_conv(n, k, p, noise=noise, random_state=seed)
         began = time.perf_counter()
-        result = recover_conv(data.X, data.y, random_state=1000 + seed)
+        result = FILTERS["shared"](FilterProblem.of(data.X, data.y, 1, random_state=1000 + seed))
         seconds.append(time.perf_counter() - began)
         statuses.append(result.status)
         errors.append(match(result.network, data.teacher).weight_error)
@@ -42,7 +42,7 @@ def test_thousand_draws(benchmark):
 
 def test_recovery(benchmark):
     data = make_planted_conv(20_000, 16, 16, random_state=0)
-    benchmark.pedantic(recover_conv, args=(data.X, data.y), kwargs={"random_state": 0}, rounds=1)
+    benchmark.pedantic(FILTERS["shared"], args=(FilterProblem.of(data.X, data.y, 1),), rounds=1)
 
 
 def main(runs):

@@ -15,8 +15,7 @@ from planted import PlantedRegressor, activations, match
 from planted.bench import PEERS, BenchCell, own
 from planted.certificates import uncertainty
 from planted.datasets import make_planted
-from planted.methods import METHODS, choose_width
-from planted.numerics.seeding import key_from
+from planted.methods import METHODS, Problem, choose_width
 from planted.objectives import Squared
 
 RELU = activations.get("relu")
@@ -35,7 +34,7 @@ def half(seeds):
             cell, hits, seconds = Cell(d, k, ratio), 0, []
             for seed in seeds:
                 data, began = cell.data(seed), time.perf_counter()
-                found = METHODS["auto"](data.X, data.y, k, RELU, key=key_from(1000 + seed))
+                found = METHODS["auto"](Problem.of(data.X, data.y, k, random_state=1000 + seed))
                 seconds.append(time.perf_counter() - began)
                 hits += match(found.network, data.teacher).weight_error < 1e-6
             print(f"d={d} k={k} n={ratio:g}kd: {hits}/{len(seeds)}, median {np.median(seconds):.1f} s", flush=True)
@@ -49,7 +48,7 @@ def growth(seeds):
             data = cell.data(seed)
             units.append(unit_gradient(data))
             began = time.perf_counter()
-            found = METHODS["auto"](data.X, data.y, size, RELU, key=key_from(1000 + seed))
+            found = METHODS["auto"](Problem.of(data.X, data.y, size, random_state=1000 + seed))
             seconds.append(time.perf_counter() - began)
             hits += match(found.network, data.teacher).weight_error < 1e-6
         # The first seed runs twice, the first time to compile.
@@ -89,7 +88,7 @@ def width(seeds):
         k, sigma = int(np.random.default_rng(seed).integers(2, 21)), 0.05 * (seed % 2)
         data = make_planted(8000, 20, k, weights="gaussian", output="mixed", noise=sigma, random_state=seed)
         began = time.perf_counter()
-        found, _ = choose_width(data.X, data.y, RELU, key_from(seed), 80)
+        found, _ = choose_width(Problem.of(data.X, data.y, 1, random_state=seed), 80)
         seconds.append(time.perf_counter() - began)
         hits += found == k
         misses += [] if found == k else [(seed, k, found)]
@@ -115,14 +114,14 @@ def verdicts(seeds):
         for sigma in (0.0, 0.1):
             data = make_planted(20 * k * d, d, k, weights="gaussian", output="mixed", noise=sigma, random_state=seed)
             est = fit(data, k, seed)
-            kinds.setdefault(f"planted, noise {sigma:g}", []).append(est.verdict_.kind)
-            if est.verdict_.kind == "recovered":
+            kinds.setdefault(f"planted, noise {sigma:g}", []).append(est.verdict_.status)
+            if est.verdict_.status == "recovered":
                 said += 1
                 right += match(est.network_, data.teacher).weight_error < 1e-6
         rng = np.random.default_rng(10_000 + seed)
         for name, y in _other_models(rng, data.X):
             data.y[:] = y
-            verdict = fit(data, k, seed).verdict_.kind
+            verdict = fit(data, k, seed).verdict_.status
             kinds.setdefault(name, []).append(verdict)
             others += 1
             wrong += verdict == "recovered"

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planted import PlantedRegressor, activations, match
+from planted import PlantedRegressor, match
 from planted.datasets import make_planted
-from planted.methods import METHODS
+from planted.methods import METHODS, Free, Problem
 from planted.numerics.precision import float64, to_jax
-from planted.numerics.seeding import key_from
 from planted.objectives import Squared, evaluate_with_gradient
 
 
@@ -27,6 +26,10 @@ class Cell:
     activation: str = "relu"
     bias: bool = False
     noise: float = 0.0
+
+    def problem(self, X, y, seed):
+        """What is asked of a method."""
+        return Problem.of(X, y, self.k, self.activation, free=Free(self.bias), random_state=seed)
 
     def data(self, seed):
         """Rows and teacher for a seed."""
@@ -70,11 +73,11 @@ def unit_gradient(data):
 
 def recover(cell, seeds, method="auto"):
     """Weight errors, seconds, ratios to the unit gradient and statuses for these seeds; the first compiles."""
-    act, rows = activations.get(cell.activation), []
+    rows = []
     for seed in seeds:
         data = cell.data(seed)
         began = time.perf_counter()
-        found = METHODS[method](data.X, data.y, cell.k, act, fit_bias=cell.bias, key=key_from(1000 + seed))
+        found = METHODS[method](cell.problem(data.X, data.y, 1000 + seed))
         seconds = time.perf_counter() - began
         rows.append(
             (match(found.network, data.teacher).weight_error, seconds, seconds / unit_gradient(data), found.status)

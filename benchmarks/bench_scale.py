@@ -136,7 +136,7 @@ def fit(path: Path, hidden: int) -> None:
     began = time.perf_counter()
     est = PlantedRegressor(hidden, "tanh", random_state=0).fit(rows)
     say(
-        what="fit", rows=rows.n_rows, status=est.result_.status, verdict=est.verdict_.kind,
+        what="fit", rows=rows.n_rows, status=est.result_.status, verdict=est.verdict_.reason,
         weight_error=match(est.network_, teacher_of(rows.n_features, hidden)).weight_error,
         largest_standard_error=float(est.standard_errors_.weights.max()), certificate=est.certificate_.kind,
         passes=est.passes_.passes, rows_per_second=est.passes_.rows / est.passes_.seconds,
@@ -146,14 +146,14 @@ def fit(path: Path, hidden: int) -> None:
 
 def polish(rows: Any, hidden: int, columns: int, steps: int = 8) -> tuple[float, Any]:
     """Seconds of `steps` Newton steps over all rows, compilation left out, and the parameters they end at."""
-    from planted.methods._large import polish_over
+    from planted.methods import Problem, Start, finish
     from planted.rows import survey
 
     loss, params = loss_over(rows, hidden, columns)
     loss.gradient(params)
-    seen = survey(rows, 20_000)
+    problem = Problem(rows, survey(rows, 20_000), hidden, loss.activation)
     began = time.perf_counter()
-    run = polish_over(loss, seen, params)
+    run = finish(problem, Start(loss.network(params), "given", 1.0)).descents["all rows"]
     return (time.perf_counter() - began) / (run.n_steps + 1), run
 
 

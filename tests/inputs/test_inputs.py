@@ -23,9 +23,9 @@ from planted.inputs import (
     gaussianity,
     henze_zirkler,
     score_tensor,
-    set_partitions,
 )
 from planted.inputs._gaussianity import mardia
+from planted.inputs._scores import set_partitions
 
 COV = np.array([[1.5, 0.4, 0.1], [0.4, 0.8, -0.2], [0.1, -0.2, 1.1]])
 MIXTURE = GaussianMixture(

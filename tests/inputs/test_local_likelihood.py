@@ -12,9 +12,9 @@ from planted.inputs import (
     LocalFitWarning,
     LocalLikelihood,
     Logistic,
-    hyvarinen,
     rule_of_remark,
 )
+from planted.inputs._bandwidth import hyvarinen
 from planted.inputs._local_likelihood_general import fit_general
 from planted.numerics.precision import float64
 

@@ -2,7 +2,7 @@
 
 from planted.bench._cells import FULL, QUICK, BenchCell
 from planted.bench._contest import bench, contest, draw, read_records, summary
-from planted.bench._peers import PEERS, OutOfTime, Peer
+from planted.bench._peers import PEERS, OutOfTime, Peer, own
 
 __all__ = [
     "FULL",
@@ -14,6 +14,7 @@ __all__ = [
     "bench",
     "contest",
     "draw",
+    "own",
     "read_records",
     "summary",
 ]

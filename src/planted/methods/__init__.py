@@ -15,7 +15,7 @@ from planted.methods._filter_dynamics import (
     typical_step,
 )
 from planted.methods._filters import FilterProblem
-from planted.methods._finish import PARAMETERS_WITH_ERRORS, Refined, recover, refine
+from planted.methods._finish import PARAMETERS_WITH_ERRORS, Refined, finish, recover, refine
 from planted.methods._inputs import InputsWarning, assumed_inputs
 from planted.methods._label_width import choose_label_width
 from planted.methods._labels import LabelProblem
@@ -62,6 +62,7 @@ __all__ = [
     "determined",
     "factorise",
     "fate_code",
+    "finish",
     "fit_matrix",
     "fit_quadratic",
     "in_memory",
