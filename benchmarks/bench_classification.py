@@ -17,7 +17,7 @@ import numpy as np
 
 from planted import Network, activations, datasets, match
 from planted.certificates import cramer_rao
-from planted.methods import LABELS, LabelProblem
+from planted.methods import LABELS, METHODS, LabelProblem, Problem
 from planted.numerics.precision import float64
 from planted.objectives import Likelihood, Squared, curvature_matrix, label_loss, score_matrix
 from planted.rows import ArrayRows
