@@ -55,7 +55,7 @@ def read_rows(data: Any, target: str | None, features: str | None) -> tuple[Any,
 
     >>> read_rows("nowhere.csv", "y", None)
     Traceback (most recent call last):
-    planted.datasets.DataError: no data file at nowhere.csv
+    planted.numerics.reading.DataError: no data file at nowhere.csv
     """
     from planted.datasets import read_table
 
