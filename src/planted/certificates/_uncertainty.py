@@ -144,6 +144,18 @@ class Uncertainty:
         size = np.linalg.norm(self.estimate[self._first_layer])
         return float(np.linalg.norm(self.errors[self._first_layer]) / size) if size > 0 else math.inf
 
+    @property
+    def relative_error(self) -> float:
+        """The larger of the relative errors of the neurons, weights with biases, and of the outputs."""
+        layers = [(self._first_layer, "bias"), ("output",)]
+        sizes = []
+        for names in layers:
+            there = [name for name in names if name in self.errors]
+            size = math.hypot(*(float(np.linalg.norm(self.estimate[name])) for name in there))
+            error = math.hypot(*(float(np.linalg.norm(self.errors[name])) for name in there))
+            sizes.append(0.0 if not there else error / size if size > 0 else math.inf)
+        return max(sizes)
+
     def rows_for(self, error: float) -> float:
         """How many rows bring the expected relative error down to `error`; infinite if not determined."""
         return float(self.n_rows * (self.expected_error / error) ** 2)
@@ -210,7 +222,9 @@ def _inverse(matrix: np.ndarray, gauge: np.ndarray) -> _Inverse:
 
 
 @float64
-def uncertainty(objective: Fit, params: Params, *, robust: bool = False) -> Uncertainty:
+def uncertainty(
+    objective: Fit, params: Params, *, robust: bool = False, least_noise: float = 0.0
+) -> Uncertainty:
     """The uncertainty of the estimate `params` that minimises `objective` over its rows.
 
     Parameters
@@ -222,6 +236,8 @@ def uncertainty(objective: Fit, params: Params, *, robust: bool = False) -> Unce
     robust : bool
         The sandwich, for noise whose variance differs from row to row, and for a loss that is not the likelihood of
         the data.
+    least_noise : float
+        Standard deviation that the residuals of a squared loss have at least, such as that of rounding.
 
     Examples
     --------
@@ -241,7 +257,7 @@ def uncertainty(objective: Fit, params: Params, *, robust: bool = False) -> Unce
     covariance, noise = inverse.matrix / n, None
     if objective.loss.noisy:
         freedom = max(n * (model.n_outputs or 1) - inverse.rank, 1.0)
-        noise = math.sqrt(2 * n * float(evaluate(objective, point)) / freedom)
+        noise = max(math.sqrt(2 * n * float(evaluate(objective, point)) / freedom), least_noise)
         covariance = noise**2 * covariance
     if robust:
         covariance = inverse.matrix @ np.asarray(score_matrix(objective, point)) @ inverse.matrix / n
