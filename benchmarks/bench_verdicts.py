@@ -482,12 +482,16 @@ def main():
     said = wrong = fits = 0
     for name in chosen:
         records = [run(name, seed) for seed in range(given.first, given.first + given.seeds)]
-        counts = {status: sum(r["status"] == status for r in records) for status in dict.fromkeys(r["status"] for r in records)}
+        counts = {
+            status: sum(r["status"] == status for r in records)
+            for status in dict.fromkeys(r["status"] for r in records)
+        }
         bad = [r for r in records if r["wrong"]]
         said, wrong, fits = said + counts.get("recovered", 0), wrong + len(bad), fits + len(records)
         print(f"{name:<44} {counts} {'WRONG ' + str(len(bad)) if bad else ''}", flush=True)
         for record in bad[:3]:
-            print(f"    seed {record['seed']}: function {record['function']:.1e}, weights {record['weights']:.1e}: {record['reason']}", flush=True)
+            gaps = f"function {record['function']:.1e}, weights {record['weights']:.1e}"
+            print(f"    seed {record['seed']}: {gaps}: {record['reason']}", flush=True)
         if given.json is not None:
             with open(given.json, "a") as file:
                 file.writelines(json.dumps(record) + "\n" for record in records)

@@ -17,12 +17,11 @@ import polars as pl
 import pytest
 
 from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, activations, certify, match
-from planted.bench._contest import _append
 from planted.certificates import uncertainty
 from planted.cli import main
 from planted.datasets import make_planted, make_planted_conv
 from planted.methods import METHODS, Problem
-from planted.numerics.files import write_whole
+from planted.numerics.files import append_line, write_whole
 from planted.objectives import Squared
 from planted.rows import CheckpointError, Journal, LocalEngine, block_rows, file_rows, survey
 from planted.rows._chunks import Engine
@@ -398,12 +397,12 @@ def test_results_survive_a_full_disk(tmp_path):
     model, record = tmp_path / "model.safetensors", tmp_path / "bench.jsonl"
     small = Network(np.eye(2), np.ones(2))
     small.save(model)
-    _append(record, "a line\n")
+    append_line(record, "a line")
     with full_disk():
         with pytest.raises(OSError, match=r"^cannot write .*model.*: the disk is full; what was written before is"):
             Network(np.eye(40), np.ones(40)).save(model)
         with pytest.raises(OSError, match=r"^cannot write .*bench.*: the disk is full; what was written before is"):
-            _append(record, 5000 * "x")
+            append_line(record, 5000 * "x")
     assert np.array_equal(Network.load(model).weights, small.weights)
     assert record.read_text() == "a line\n"
     assert {path.name for path in tmp_path.iterdir()} == {model.name, record.name}

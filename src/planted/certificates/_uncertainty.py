@@ -16,7 +16,7 @@ the rows leave open: parameters that it reaches have infinite errors, the others
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,6 +123,21 @@ class Uncertainty:
             for name, error in self.errors.items()
         }
 
+    def in_units(self, unit: float, network: Network | ConvNetwork) -> Uncertainty:
+        """The same for targets that were divided by `unit`: outputs, intercepts and linear parts grow by it."""
+        size = {name: unit if name in ("output", "intercept", "skip") else 1.0 for name in self.estimate}
+        factors = np.concatenate([np.full(self.estimate[name].size, size[name]) for name in sorted(self.estimate)])
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            covariance = self.covariance * np.outer(factors, factors)
+        return replace(
+            self,
+            network=network.canonical(),
+            estimate={name: value * size[name] for name, value in self.estimate.items()},
+            errors={name: value * size[name] for name, value in self.errors.items()},
+            covariance=covariance,
+            noise=None if self.noise is None else self.noise * unit,
+        )
+
     @property
     def _first_layer(self) -> str:
         return next(name for name in ("weights", "filters", "filter") if name in self.errors)
@@ -222,9 +237,7 @@ def _inverse(matrix: np.ndarray, gauge: np.ndarray) -> _Inverse:
 
 
 @float64
-def uncertainty(
-    objective: Fit, params: Params, *, robust: bool = False, least_noise: float = 0.0
-) -> Uncertainty:
+def uncertainty(objective: Fit, params: Params, *, robust: bool = False, least_noise: float = 0.0) -> Uncertainty:
     """The uncertainty of the estimate `params` that minimises `objective` over its rows.
 
     Parameters

@@ -218,7 +218,7 @@ def _uncertainty(problem: Problem, network: Network) -> tuple[Any, str, int]:
     """Standard errors where there are few enough parameters, what the rows leave open, and how much they determine."""
     if problem.unknowns > PARAMETERS_WITH_ERRORS:
         scales = network.n_hidden if network.activation.homogeneity is not None else 0
-        return None, open_neurons(network, problem.survey.X), problem.unknowns - scales
+        return None, open_neurons(network, problem.survey.X, problem.names), problem.unknowns - scales
     least = rounding_noise(network, problem.survey.X, problem.survey.y)
     errors = uncertainty(smooth_objective(problem, network), problem.params(network), least_noise=least)
     symmetric = 0
@@ -227,10 +227,10 @@ def _uncertainty(problem: Problem, network: Network) -> tuple[Any, str, int]:
         k, d = network.n_hidden, problem.n_features + problem.free.bias
         width = min(k, d)
         symmetric = width * (width - 1) // 2 + (k - width) * d
-    return errors, left_open(errors, symmetric), errors.n_parameters - symmetric
+    return errors, left_open(errors, symmetric, problem.names), errors.n_parameters - symmetric
 
 
-def left_open(errors: Uncertainty, symmetric: int = 0) -> str:
+def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = ()) -> str:
     """What the rows leave open, in words, beyond `symmetric` directions; empty if nothing.
 
     Inputs are named where no more than half of them are concerned, otherwise neurons.
@@ -246,6 +246,7 @@ def left_open(errors: Uncertainty, symmetric: int = 0) -> str:
     for name, along, limit in (("inputs", 0, reached.shape[1] / 2), ("neurons", 1, reached.shape[0])):
         places = np.flatnonzero(open_.any(axis=along))
         if 0 < len(places) <= limit:
-            shown = ", ".join(str(place) for place in places[:8]) + (", …" if len(places) > 8 else "")
+            called = names if name == "inputs" and len(names) == reached.shape[1] else range(max(reached.shape))
+            shown = ", ".join(str(called[place])[:40] for place in places[:8]) + (", …" if len(places) > 8 else "")
             return f"{words}, in the weights of {name} {shown}"
     return words

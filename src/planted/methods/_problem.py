@@ -67,6 +67,8 @@ class Problem:
     key : jax key
         Source of all randomness.
     progress : callable
+    names : tuple of str
+        Of the inputs, for what is said of them; numbers where there are none.
     once : callable
         Remembers what was computed under a name; see :meth:`planted.rows.Journal.once`.
 
@@ -88,6 +90,7 @@ class Problem:
     key: Any = None
     progress: Progress = silent
     once: Once = _directly
+    names: tuple[str, ...] = ()
 
     @classmethod
     @float64

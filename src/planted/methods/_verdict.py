@@ -181,8 +181,8 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     if facts.explained and facts.precision > PRECISE:
         return (
             "ambiguous",
-            f"every row is explained, but the weights are known only to {facts.precision:.1g}, relatively: the rounding "
-            "of the numbers hides the rest",
+            f"every row is explained, but the weights are known only to {facts.precision:.1g}, relatively: the "
+            "rounding of the numbers hides what is beyond",
             "Bring inputs to comparable units, drop those that hardly differ from others, or ask for fewer neurons.",
         )
     if facts.explained:
@@ -338,7 +338,7 @@ def rounding_noise(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarray)
     some = slice(0, _LARGE_ROWS)
     rows, targets = X[some], np.abs(y[some])
     if isinstance(network, ConvNetwork):
-        weights, output, shift = network.filter[None], np.abs(network.output), 0.0
+        output = np.abs(network.output)
         z, size = rows @ network.filter, np.abs(rows) @ np.abs(network.filter)
     else:
         inputs = rows.reshape(len(rows), -1)
@@ -365,10 +365,14 @@ def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -
     d = inputs.shape[1]
     for i in range(network.n_hidden):
         weighted = unit * slope[:, i, None]
-        values = np.linalg.eigvalsh(weighted.T @ weighted)
+        values, vectors = np.linalg.eigh(weighted.T @ weighted)
         rank = int(np.sum(values > _SINGULAR * max(values[-1], 1e-300)))
         if rank < d:
-            return f"the rows in which neuron {i} is active span {rank} of {d} directions"
+            places = np.flatnonzero(np.abs(vectors[:, : d - rank]).max(axis=1) > 0.1)
+            called = names if len(names) == d else range(d)
+            which = ", ".join(str(called[place])[:40] for place in places[:8])
+            where = f", inputs {which}" if len(places) <= d / 2 else ""
+            return f"the rows in which neuron {i} is active span {rank} of {d} directions{where}"
     return ""
 
 

@@ -11,7 +11,7 @@ import os
 import stat
 import threading
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 
@@ -202,3 +202,35 @@ def append_line(path: Path, line: str) -> None:
         with contextlib.suppress(OSError):
             os.truncate(target, before)
         raise WriteError(path, error) from error
+
+
+@contextlib.contextmanager
+def exclusive(path: Path, sentence: str) -> Iterator[None]:
+    """Hold a file or folder that is there for this run alone; another run that asks for it gets an OutputError.
+
+    The system lets go of the lock when the process ends, however it ends. Where it has no such locks nothing is held.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, exclusive(Path(folder), "in use"):
+    ...     with exclusive(Path(folder), "in use"):
+    ...         pass
+    Traceback (most recent call last):
+    planted.numerics.files.OutputError: in use
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputError(sentence) from None
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+                raise
+        yield
+    finally:
+        os.close(handle)

@@ -1,4 +1,4 @@
-"""Named arrays as the bytes of a safetensors file, the same bytes for the same arrays, with a checksum over all of them.
+"""Named arrays as the bytes of a safetensors file: the same bytes for the same arrays, with a checksum over all.
 
 The layout is that of safetensors (eight bytes with the length of a JSON header, the header, the numbers), and its own
 library reads it. The library's writer puts the header in no fixed order, and its reader takes a damaged file for

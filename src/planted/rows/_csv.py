@@ -71,8 +71,8 @@ class CsvChunk:
                 frame = pl.read_csv(content, schema=dict.fromkeys(places, pl.String), **options)
             except pl.exceptions.PolarsError:
                 raise DataError(
-                    f"{self.path} cannot be read as csv: among rows {self.start + 1} to {self.start + self.rows} one does "
-                    f"not have the header's {len(places)} cells, or its quotes do not match"
+                    f"{self.path} cannot be read as csv: among rows {self.start + 1} to {self.start + self.rows} one "
+                    f"does not have the header's {len(places)} cells, or its quotes do not match"
                 ) from None
             frame = frame.with_columns(
                 self._numbers(frame[place].alias(place), name).cast(kind)

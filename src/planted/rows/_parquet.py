@@ -50,9 +50,7 @@ def _scan(path: Any) -> Any:
     return pl.scan_parquet(path, glob=False, hive_partitioning=False)
 
 
-def parquet_chunks(
-    paths: list[Path], wanted: Wanted, in_memory: bool
-) -> tuple[list[ParquetChunk], tuple[str, ...]]:
+def parquet_chunks(paths: list[Path], wanted: Wanted, in_memory: bool) -> tuple[list[ParquetChunk], tuple[str, ...]]:
     """The chunks of Parquet files, one after the other, and their input columns."""
     import polars as pl
 
@@ -77,9 +75,7 @@ def parquet_chunks(
         step = wanted.step(len(chosen))
         for offset in range(0, n, step):
             rows = min(step, n - offset)
-            chunks.append(
-                ParquetChunk(str(path), offset, start + offset, rows, chosen, wanted.targets, wanted.dtype)
-            )
+            chunks.append(ParquetChunk(str(path), offset, start + offset, rows, chosen, wanted.targets, wanted.dtype))
         start += n
     return chunks, chosen or ()
 
@@ -115,15 +111,15 @@ def check_footer(path: Path) -> None:
             for column in columns:
                 begin = min(int(column[9]), int(column.get(11, column[9])) or int(column[9]))
                 # Lists and missing values make other numbers of values, which the schema tells.
-                fits = rows >= 0 and 0 < begin <= begin + int(column[7]) <= size and 0 <= int(column[6])
-                fits = fits and int(column[6]) <= _ROW_GROUP_BYTES and 0 <= int(column[5])
+                fits = rows >= 0 and 0 < begin <= begin + int(column[7]) <= size and int(column[6]) >= 0
+                fits = fits and int(column[6]) <= _ROW_GROUP_BYTES and int(column[5]) >= 0
                 flat = len(column[3]) == 1
                 if not fits or (flat and int(column[5]) != rows):
                     raise ValueError
         if declared != held or declared < 0:
             raise ValueError
     except (KeyError, IndexError, TypeError, ValueError, RecursionError):
-        raise DataError(f"{path} cannot be read as parquet: what it says of its columns does not fit together") from None
+        raise DataError(f"{path} cannot be read as parquet: what it declares does not fit together") from None
 
 
 class _Compact:

@@ -31,8 +31,8 @@ class Wanted:
         """
         there = set(columns)
         if len(there) < len(columns):
-            twice = next(name for name in columns if list(columns).count(name) > 1)
-            raise DataError(f"{path}: there are two columns {twice!r}")
+            double = next(name for name in columns if list(columns).count(name) > 1)
+            raise DataError(f"{path}: there are two columns {double!r}")
         for name in [*(self.features or []), *self.targets]:
             if name not in there:
                 raise DataError(f"{path}: {unknown('column', name, tuple(columns))}")
