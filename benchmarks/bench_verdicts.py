@@ -26,7 +26,7 @@ FRESH = 2000
 
 @dataclass(frozen=True)
 class Case:
-    """A problem whose answer is known: rows, fresh rows of the same law with the truth, and the teacher if it is one."""
+    """A problem whose answer is known: rows, fresh rows of the same law with the truth, and the teacher if any."""
 
     X: Any
     y: Any

@@ -40,6 +40,8 @@ _POLISH = 25
 # Half the relative loss below which Gauss–Newton steps converge at once, and a decrease an iteration that is too slow.
 _NEAR, _SLOW = 1e-3, 1e-3
 _BLOCK = 65_536
+# Weights that a direction left open moves by less than this share of the most it moves any are not named.
+_MOVED = 0.1
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,9 @@ def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = 
     reached = errors.weights
     if reached is None or reached.ndim != 2 or symmetric:
         return words
-    open_ = ~np.isfinite(reached)
+    start = sum(value.size for name, value in errors.estimate.items() if name < "weights")
+    moved = np.abs(errors.flat_directions[start : start + reached.size]).max(axis=1, initial=0.0).reshape(reached.shape)
+    open_ = moved > _MOVED * max(float(moved.max(initial=0.0)), 1e-300)
     for name, along, limit in (("inputs", 0, reached.shape[1] / 2), ("neurons", 1, reached.shape[0])):
         places = np.flatnonzero(open_.any(axis=along))
         if 0 < len(places) <= limit:
