@@ -31,6 +31,16 @@ def test_targets_of_any_size_are_rescaled_and_fitted(unit):
     assert np.all(lower <= upper)
 
 
+def test_masked_and_complex_values_are_refused():
+    X, y = np.random.default_rng(0).standard_normal((20, 2)), np.arange(20.0)
+    with pytest.raises(ValueError, match="X has masked values"):
+        PlantedRegressor(1).fit(np.ma.masked_greater(X, 1.0), y)
+    with pytest.raises(ValueError, match=r"[Cc]omplex"):
+        PlantedRegressor(1).fit(X + 1j, y)
+    with pytest.raises(ValueError, match="complex numbers"):
+        Network(np.eye(2) * 1j, np.ones(2))
+
+
 def test_a_fork_after_a_computation_is_explained():
     Network(np.eye(2), np.ones(2)).predict(np.ones((1, 2)))
     read, write = os.pipe()

@@ -20,6 +20,7 @@ from planted.methods import Method, Problem, Recovery, Verdict, certificate, in_
 from planted.numerics.precision import check_process, float64
 from planted.numerics.progress import Progress, silent
 from planted.numerics.reading import shortened
+from planted.numerics.validation import check_plain
 from planted.rows import (
     ChunkedRows,
     Counts,
@@ -119,6 +120,8 @@ class PlantedEstimator(BaseEstimator):
                 raise TypeError("row weights of rows outside memory belong to the rows: see planted.rows.block_rows")
             self._fit_chunks(self._open(X, y), **options)
         else:
+            for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
+                check_masks(name, value)
             if options:
                 raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
             self._fit_arrays(X, y, sample_weight)
@@ -257,6 +260,15 @@ class PlantedEstimator(BaseEstimator):
         if self.result_.uncertainty is None:
             raise ValueError("standard errors are computed for at most 1,000 parameters")
         return self.result_.uncertainty.intervals(level)
+
+
+def check_masks(name: str, value: Any) -> None:
+    """Raise a ValueError for masked values; scikit-learn's own checks see what lies under the mask.
+
+    >>> check_masks("y", [1.0])
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        check_plain(name, value)
 
 
 def target_unit(targets: np.ndarray) -> float:

@@ -245,7 +245,13 @@ def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = 
     if reached is None or reached.ndim != 2 or symmetric:
         return words
     start = sum(value.size for name, value in errors.estimate.items() if name < "weights")
-    moved = np.abs(errors.flat_directions[start : start + reached.size]).max(axis=1, initial=0.0).reshape(reached.shape)
+    weights = errors.estimate["weights"]
+    moves = errors.flat_directions[start : start + reached.size].reshape(*reached.shape, -1)
+    if errors.network.activation.homogeneity is not None:
+        # A direction left open is known up to the scale of each neuron: the multiple that moves fewest weights.
+        scale = np.where(weights == 0, 1.0, weights)[..., None]
+        moves = moves - np.median(moves / scale, axis=1, keepdims=True) * weights[..., None]
+    moved = np.abs(moves).max(axis=2, initial=0.0)
     open_ = moved > _MOVED * max(float(moved.max(initial=0.0)), 1e-300)
     for name, along, limit in (("inputs", 0, reached.shape[1] / 2), ("neurons", 1, reached.shape[0])):
         places = np.flatnonzero(open_.any(axis=along))

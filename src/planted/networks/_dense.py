@@ -16,6 +16,7 @@ from planted import activations
 from planted.activations import Activation
 from planted.networks._format import Form, ModelFileError, read_model, stored_activation, write_model
 from planted.numerics.precision import float64
+from planted.numerics.validation import check_plain
 
 DENSE = Form(
     "planted-network",
@@ -27,6 +28,7 @@ _BLOCK = 65_536
 
 
 def _finite(name: str, value: ArrayLike, ndim: int | tuple[int, ...]) -> np.ndarray:
+    check_plain(name, value)
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
