@@ -32,7 +32,7 @@ PRECISE = 1e-5
 MARGIN = 1.2
 """Rows that count must exceed what they determine by this factor and by `SPARE`: the others confirm the fit."""
 SPARE = 3
-LEVERAGE = 1 - 1e-3
+LEVERAGE = 1 - 1e-5
 """Where inputs are in general position, fewer rows do if none has more leverage than this: the others confirm each."""
 SILENT = 10
 """Rows in which a lone neuron is silent that confirm it where the active rows just suffice."""
