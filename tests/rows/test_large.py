@@ -417,6 +417,7 @@ def test_a_full_disk_is_an_error_that_loses_nothing(tmp_path):
         with pytest.raises(OSError, match="the disk is full"):
             write_whole(tmp_path / "kept" / "first.safetensors", bytes(10_000))
     assert {path.name for path in (tmp_path / "kept").iterdir()} == {"about.json", "first.safetensors"}
+    journal.close()
     again = Journal(tmp_path / "kept", {"data": "a"}, resume=True)
     assert np.array_equal(again.once("first", dict)["a"], np.ones(3))
 
