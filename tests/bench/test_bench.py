@@ -17,7 +17,7 @@ def test_bench_resumes(tmp_path):
     cell = BenchCell(3, 2, 40, "tanh")
     first = list(bench((cell,), range(1), path, peers=("scikit-learn L-BFGS",)))
     assert [entry["contender"] for entry in first] == ["planted", "scikit-learn L-BFGS"]
-    path.write_text(path.read_text() + '{"cut')
+    path.write_text(path.read_text() + '{"cell": {"cut')
     again = list(bench((cell,), range(1), path, peers=("scikit-learn L-BFGS",)))
     assert again == first
     assert read_records(path) == json.loads(json.dumps(first))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -16,9 +15,11 @@ from planted.bench._cells import BenchCell
 from planted.bench._peers import PEERS, Fit, OutOfTime, own
 from planted.methods import refine
 from planted.networks import match
-from planted.numerics.files import WriteError
+from planted.numerics.files import append_line, exclusive, write_whole
+from planted.numerics.reading import DataError, check_source
 
 SUCCESS = 1e-6
+_RECORD, _NEEDED = '{"cell"', {"cell", "seed", "contender", "seconds"}
 
 
 def bench(
@@ -44,7 +45,23 @@ def bench(
     if not np.isfinite(patience) or patience <= 0:
         raise ValueError(f"patience must be a positive number, not {patience!r}")
     patience = float(patience)
-    saved = [] if record is None or not record.is_file() else read_records(record)
+    if record is None:
+        yield from _entries(cells, seeds, None, peers, spread, patience)
+        return
+    record.touch()
+    with exclusive(record, f"{record} is in use by another run: wait for it, or give another file"):
+        yield from _entries(cells, seeds, record, peers, spread, patience)
+
+
+def _entries(
+    cells: tuple[BenchCell, ...],
+    seeds: range,
+    record: Path | None,
+    peers: tuple[str, ...],
+    spread: Any,
+    patience: float,
+) -> Iterator[dict[str, Any]]:
+    saved = [] if record is None or not record.stat().st_size else read_records(record)
     known = {_key(entry): entry for entry in saved}
     work = [
         (cell, seed, peers, [entry for entry in saved if _teacher(entry) == (asdict(cell), seed)], patience)
@@ -55,20 +72,8 @@ def bench(
     for _, entries in done:
         for entry in entries:
             if record is not None and _key(entry) not in known:
-                _append(record, json.dumps(entry) + "\n")
+                append_line(record, json.dumps(entry))
             yield entry
-
-
-def _append(path: Path, line: str) -> None:
-    """Add a line to a file, whole or not at all."""
-    before = path.stat().st_size if path.exists() else 0
-    try:
-        with path.open("a") as file:
-            file.write(line)
-    except OSError as error:
-        if path.exists():
-            os.truncate(path, before)
-        raise WriteError(path, error) from error
 
 
 def contest(
@@ -113,22 +118,28 @@ def _teacher(entry: dict[str, Any]) -> tuple[dict[str, Any], int]:
 def read_records(path: Path) -> list[dict[str, Any]]:
     """The records of a JSON-lines file; a last line cut short by an interruption is left out.
 
-    >>> import tempfile, os
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "bench.jsonl"
-    ...     _ = path.write_text('{"seed": 1}\\n{"see')
-    ...     read_records(path)
-    [{'seed': 1}]
+    ...     _ = path.write_text('{"cell": {}, "seed": 1, "contender": "planted", "seconds": 1.0}\\n{"cell": {"d')
+    ...     [record["seed"] for record in read_records(path)]
+    [1]
     """
-    lines = path.read_text().splitlines()
+    check_source(path, "record")
+    lines = path.read_bytes().decode(errors="replace").splitlines()
     records = []
     for number, line in enumerate(lines):
         try:
-            records.append(json.loads(line))
-        except json.JSONDecodeError:
-            if number < len(lines) - 1:
-                raise ValueError(f"{path}: line {number + 1} is not JSON; is it a file of this benchmark?") from None
-            path.write_text("".join(f"{kept}\n" for kept in lines[:number]))
+            entry = json.loads(line)
+        except (json.JSONDecodeError, RecursionError):
+            entry = None
+            if number == len(lines) - 1 and _RECORD.startswith(line[: len(_RECORD)]):
+                # Cut short by an interruption.
+                write_whole(path, "".join(f"{whole}\n" for whole in lines[:number]).encode())
+                continue
+        if not (isinstance(entry, dict) and isinstance(entry.get("cell"), dict) and entry.keys() >= _NEEDED):
+            raise DataError(f"{path}: line {number + 1} is no record of this benchmark")
+        records.append(entry)
     return records
 
 

@@ -16,7 +16,7 @@ the rows leave open: parameters that it reaches have infinite errors, the others
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,6 +123,21 @@ class Uncertainty:
             for name, error in self.errors.items()
         }
 
+    def in_units(self, unit: float, network: Network | ConvNetwork) -> Uncertainty:
+        """The same for targets that were divided by `unit`: outputs, intercepts and linear parts grow by it."""
+        size = {name: unit if name in ("output", "intercept", "skip") else 1.0 for name in self.estimate}
+        factors = np.concatenate([np.full(self.estimate[name].size, size[name]) for name in sorted(self.estimate)])
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            covariance = self.covariance * np.outer(factors, factors)
+        return replace(
+            self,
+            network=network.canonical(),
+            estimate={name: value * size[name] for name, value in self.estimate.items()},
+            errors={name: value * size[name] for name, value in self.errors.items()},
+            covariance=covariance,
+            noise=None if self.noise is None else self.noise * unit,
+        )
+
     @property
     def _first_layer(self) -> str:
         return next(name for name in ("weights", "filters", "filter") if name in self.errors)
@@ -145,6 +160,18 @@ class Uncertainty:
         """√(tr Cov)/‖W‖ over the weights of the neurons: the expected relative Frobenius error."""
         size = np.linalg.norm(self.estimate[self._first_layer])
         return float(np.linalg.norm(self.errors[self._first_layer]) / size) if size > 0 else math.inf
+
+    @property
+    def relative_error(self) -> float:
+        """The larger of the relative errors of the neurons, weights with biases, and of the outputs."""
+        layers = [(self._first_layer, "bias"), ("output",)]
+        sizes = []
+        for names in layers:
+            there = [name for name in names if name in self.errors]
+            size = math.hypot(*(float(np.linalg.norm(self.estimate[name])) for name in there))
+            error = math.hypot(*(float(np.linalg.norm(self.errors[name])) for name in there))
+            sizes.append(0.0 if not there else error / size if size > 0 else math.inf)
+        return max(sizes)
 
     def rows_for(self, error: float) -> float:
         """How many rows bring the expected relative error down to `error`; infinite if not determined."""
@@ -212,7 +239,7 @@ def _inverse(matrix: np.ndarray, gauge: np.ndarray) -> _Inverse:
 
 
 @float64
-def uncertainty(objective: Fit, params: Params, *, robust: bool = False) -> Uncertainty:
+def uncertainty(objective: Fit, params: Params, *, robust: bool = False, least_noise: float = 0.0) -> Uncertainty:
     """The uncertainty of the estimate `params` that minimises `objective` over its rows.
 
     Parameters
@@ -224,6 +251,8 @@ def uncertainty(objective: Fit, params: Params, *, robust: bool = False) -> Unce
     robust : bool
         The sandwich, for noise whose variance differs from row to row, and for a loss that is not the likelihood of
         the data.
+    least_noise : float
+        Standard deviation that the residuals of a squared loss have at least, such as that of rounding.
 
     Examples
     --------
@@ -243,7 +272,7 @@ def uncertainty(objective: Fit, params: Params, *, robust: bool = False) -> Unce
     covariance, noise = inverse.matrix / n, None
     if objective.loss.noisy:
         freedom = max(n * (model.n_outputs or 1) - inverse.rank, 1.0)
-        noise = math.sqrt(2 * n * float(evaluate(objective, point)) / freedom)
+        noise = max(math.sqrt(2 * n * float(evaluate(objective, point)) / freedom), least_noise)
         covariance = noise**2 * covariance
     if robust:
         covariance = inverse.matrix @ np.asarray(score_matrix(objective, point)) @ inverse.matrix / n

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, print_json, progress_bar
+from planted.cli._common import DONE, NOT_RECOVERED, Force, Json, Quiet, Seed, check_file, print_json, progress_bar
 from planted.cli._sources import Scheduler, SweepEngine, sweep
 
 
@@ -24,6 +24,7 @@ def bench(
     alone: Annotated[bool, typer.Option("--alone", help="Only this library, no other tools.")] = False,
     engine: SweepEngine = "local",
     scheduler: Scheduler = None,
+    force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -35,9 +36,9 @@ def bench(
 
     Example: planted bench --quick --out bench.jsonl
     """
-    for path in (out, plot):
-        if path is not None and not path.parent.is_dir():
-            raise ValueError(f"no folder {path.parent} to write {path.name} to")
+    # Results are added to a file: one of another kind is never replaced.
+    check_file(out, "records")
+    check_file(plot, "picture", [out], force)
 
     from planted.bench import FULL, PEERS, QUICK, BenchCell, draw, summary
     from planted.bench import bench as run
@@ -56,9 +57,11 @@ def bench(
     if plot is not None:
         from matplotlib.figure import Figure
 
+        from planted.plots import save_figure
+
         figure = Figure()
         draw(rows, figure)
-        figure.savefig(plot, dpi=150)
+        save_figure(figure, plot)
     if as_json:
         print_json({"summary": rows, "records": records})
     else:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, known, print_json, read_rows
+from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, known, print_json, read_network, read_rows
 from planted.cli._patches import Patch, read_patches
 from planted.names import TASKS
 
@@ -30,17 +30,18 @@ def certify(
     decided.
     """
     known("task", task, TASKS)
+    from planted.numerics.reading import check_source
+
     for path, what in ((model, "model"), (data, "data")):
-        if not path.is_file():
-            raise ValueError(f"no {what} file at {path}")
+        check_source(path, what)
 
     import numpy as np
 
     from planted.certificates import assumptions, certify
     from planted.methods import FilterProblem, Free, LabelProblem, Problem
-    from planted.networks import ConvNetwork, load_model
+    from planted.networks import ConvNetwork
 
-    network = load_model(model)
+    network = read_network(model)
     labels = task == "classification"
     if isinstance(network, ConvNetwork):
         if labels:

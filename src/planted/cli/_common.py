@@ -12,9 +12,11 @@ from typing import Annotated, Any
 import typer
 
 DONE, NOT_RECOVERED, DATA_ERROR, INTERRUPTED = 0, 1, 2, 130
+_PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".eps", ".gif")
 
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed: the same seed gives the same result.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
+Force = Annotated[bool, typer.Option("--force", help="Write over a file of another kind.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -44,10 +46,39 @@ def names_in(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def check_folder(path: Path | None) -> None:
-    """Raise unless there is a folder to write `path` to, if there is one."""
-    if path is not None and not path.parent.is_dir():
-        raise ValueError(f"no folder {path.parent} to write {path.name} to")
+def check_file(path: Path | None, kind: str, inputs: Any = (), force: bool = False) -> None:
+    """Raise before the work begins unless a file of this kind can be written, if one is asked for.
+
+    >>> check_file(Path("nowhere/model"), "model")
+    Traceback (most recent call last):
+    planted.numerics.files.OutputError: no folder .../nowhere to write model to
+    """
+    from planted.numerics.files import check_output
+
+    if path is None:
+        return
+    if kind == "picture" and path.suffix.lower() not in _PICTURES:
+        raise ValueError(f"{path}: pictures end in {', '.join(_PICTURES)}")
+    check_output(path, inputs=inputs, kind=kind, force=force)
+
+
+def read_network(model: Path) -> Any:
+    """The network of either kind in a file; what is to be said of the file goes to standard error.
+
+    >>> read_network(Path("nowhere"))
+    Traceback (most recent call last):
+    planted.networks._format.ModelFileError: no model file at nowhere
+    """
+    import warnings
+
+    from planted.networks import load_model
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        network = load_model(model)
+    for warning in caught:
+        typer.echo(f"planted: {warning.message}", err=True)
+    return network
 
 
 def read_rows(data: Any, target: str | None, features: str | None) -> tuple[Any, Any, list[str]]:
@@ -55,7 +86,7 @@ def read_rows(data: Any, target: str | None, features: str | None) -> tuple[Any,
 
     >>> read_rows("nowhere.csv", "y", None)
     Traceback (most recent call last):
-    planted.datasets.DataError: no data file at nowhere.csv
+    planted.numerics.reading.DataError: no data file at nowhere.csv
     """
     from planted.datasets import read_table
 

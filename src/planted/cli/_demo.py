@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, check_folder, print_json, progress_bar
+from planted.cli._common import DONE, NOT_RECOVERED, Force, Json, Quiet, Seed, check_file, print_json, progress_bar
 from planted.cli._report import describe_network
 
 
@@ -16,6 +16,7 @@ def demo(
     hidden: Annotated[int, typer.Option(min=1, help="Number of planted neurons (at most the inputs).")] = 8,
     samples: Annotated[int, typer.Option(min=2, help="Number of rows.")] = 20_000,
     plot: Annotated[Path, typer.Option(help="Where to write the picture.")] = Path("planted-demo.png"),
+    force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -26,7 +27,7 @@ def demo(
     """
     if hidden > features:
         raise ValueError(f"--hidden must be at most --features, but {hidden} > {features}")
-    check_folder(plot)
+    check_file(plot, "picture", force=force)
 
     import jax
     import numpy as np

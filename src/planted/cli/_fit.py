@@ -7,10 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import Json, Quiet, Seed, check_folder, known, progress_bar
+from planted.cli._common import Force, Json, Quiet, Seed, check_file, known, progress_bar
 from planted.cli._patches import Patch, patch_shape
-from planted.cli._report import Report
-from planted.cli._sources import CheckpointFolder, Engine, Float32, Place, Resume, Scheduler, chosen_engine
+from planted.cli._report import Report, reported
+from planted.cli._sources import (
+    CheckpointFolder,
+    Engine,
+    Float32,
+    Place,
+    Resume,
+    Scheduler,
+    check_data,
+    chosen_engine,
+)
 from planted.names import ACTIVATIONS, DENSITIES, METHODS, TASKS
 
 
@@ -49,6 +58,7 @@ def fit(
     checkpoint: CheckpointFolder = None,
     resume: Resume = False,
     float32: Float32 = False,
+    force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -75,17 +85,17 @@ def fit(
         _check_labels(method, inputs, intercept)
     if intervals is not None and not 0 < intervals < 1:
         raise ValueError("--intervals takes a level between 0 and 1, such as 0.95")
-    check_folder(out)
-    check_folder(plot)
-    if not data.exists():
-        raise ValueError(f"no data file at {data}")
+    check_data(data)
+    check_file(out, "model", [data], force)
+    check_file(plot, "picture", [data, out], force)
     shape = patch_shape(patch)
     engine = chosen_engine(engine, data, scheduler, checkpoint is not None or resume)
     if engine != "memory" and (patch is not None or filters > 1):
         raise ValueError("rows outside memory are flat: give --patches, not --patch, and one filter")
     if engine != "memory" and plot is not None:
         raise ValueError("--plot shows rows in memory: fit with --engine memory, or plot the network on a sample")
-    folder = None if engine == "memory" else _checkpoint_folder(checkpoint, data, out)
+    if resume and checkpoint is None:
+        raise ValueError("--resume goes on from a checkpoint: name its folder with --checkpoint")
     options: dict[str, Any] = {"activation": activation, "random_state": seed}
     if conv:
         # Rows in memory come as patches already.
@@ -93,15 +103,17 @@ def fit(
     else:
         options |= {"n_hidden": _width(hidden), "fit_bias": bias}
         options |= {} if labels else {"method": method, "inputs": inputs, "fit_intercept": intercept}
-    place = Place(data, target, features, engine, scheduler, folder, resume, float32)
+    place = Place(data, target, features, engine, scheduler, checkpoint, resume, float32)
     with place.opened(patch, patches if patches is not None or not conv else 0) as source, progress_bar(quiet) as bar:
         estimator = _estimator(conv, labels, options | {"progress": bar})
         _fit_quietly(estimator, source.X, source.y, **source.options)
+    with reported(Report(estimator, source.names, out, plot, intervals), as_json) as report:
         if out is not None:
-            estimator.network_.save(out)
-    if plot is not None:
-        _draw(plot, estimator, source, shape)
-    return Report(estimator, source.names, out, plot, intervals).show(as_json)
+            estimator.network_.save(out, about=_about(estimator, data, options))
+        source.done()
+        if plot is not None:
+            _draw(plot, estimator, source, shape)
+    return report.show(as_json)
 
 
 def _check_kind(conv: bool, dense: dict[str, bool], patches: dict[str, bool]) -> None:
@@ -136,11 +148,10 @@ def _estimator(conv: bool, labels: bool, options: dict[str, Any]) -> Any:
     return (PlantedConvRegressor if conv else PlantedClassifier if labels else PlantedRegressor)(**options)
 
 
-def _checkpoint_folder(given: Path | None, data: Path, out: Path | None) -> Path:
-    """The folder named, otherwise one beside the network's file, or in the current folder after the data's name."""
-    if given is not None:
-        return given
-    return (Path(data.resolve().name) if out is None else out).with_suffix(".checkpoint")
+def _about(estimator: Any, data: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """What a network belongs to: the data's name and fingerprint, and the settings of the fit."""
+    settings = {name: str(value) for name, value in options.items()}
+    return {"file": data.name, **estimator.fingerprint_, "settings": settings}
 
 
 def _fit_quietly(estimator: Any, X: Any, y: Any, **options: Any) -> None:

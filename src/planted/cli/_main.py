@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
         status = _say("interrupted: nothing was written", INTERRUPTED)
     except Stopped as stopped:
         status = _say(f"interrupted: {stopped}", INTERRUPTED)
-    except (ValueError, TypeError, OSError, MemoryError) as error:
+    except (ValueError, TypeError, OSError, MemoryError, OverflowError) as error:
         status = _say(str(error) or type(error).__name__, DATA_ERROR)
     except Exception as error:
         # The argument parser's own errors carry their sentence; anything else is a defect and shows itself.
@@ -61,5 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _say(sentence: str, status: int) -> int:
-    print(f"planted: {' '.join(sentence.split())}", file=sys.stderr)
+    from planted.numerics.reading import shortened
+
+    print(f"planted: {shortened(sentence)}", file=sys.stderr)
     return status

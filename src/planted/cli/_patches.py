@@ -35,7 +35,7 @@ def read_patches(data: Path, target: str | None, patch: str | None, patches: int
 
     >>> read_patches(Path("nowhere.npz"), "y", None, None)
     Traceback (most recent call last):
-    planted.datasets.DataError: no data file at nowhere.npz
+    planted.numerics.reading.DataError: no data file at nowhere.npz
     """
     from planted.datasets import read_arrays, to_patches
 

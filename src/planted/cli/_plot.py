@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from planted.cli._common import DONE, Json, Quiet, Seed, check_folder, known, print_json, progress_bar
+from planted.cli._common import DONE, Force, Json, Quiet, Seed, check_file, known, print_json, progress_bar
 from planted.names import PLOT_LOSSES, PLOTS
 
 
@@ -18,6 +18,7 @@ def plot(
     features: Annotated[int | None, typer.Option(min=2, help="Inputs, and as many planted neurons.")] = None,
     samples: Annotated[int, typer.Option(min=100, help="Rows for L; the others are taken in expectation.")] = 20_000,
     steps: Annotated[int | None, typer.Option(min=10, help="Steps of gradient descent.")] = None,
+    force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -33,7 +34,7 @@ def plot(
     known("picture", kind, PLOTS)
     known("loss", loss, PLOT_LOSSES)
     file = Path(f"planted-{kind}.{'gif' if kind == 'animation' else 'png'}") if out is None else out
-    check_folder(file)
+    check_file(file, "picture", force=force)
 
     from planted.plots import save_picture
     from planted.solvers import silent

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from planted.cli._common import DONE, Json, Quiet, Seed, check_folder, print_json, read_rows
+from planted.cli._common import DONE, Force, Json, Quiet, Seed, check_file, print_json, read_network, read_rows
 from planted.cli._patches import Patch, read_patches
 
 
@@ -20,6 +20,7 @@ def predict(
     ] = None,
     patch: Patch = None,
     out: Annotated[Path | None, typer.Option(help="Write a CSV with one column, 'prediction'.")] = None,
+    force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -28,16 +29,18 @@ def predict(
 
     Example: planted predict model new.csv --target y --out predictions.csv
     """
+    from planted.numerics.reading import check_source
+
     for path, what in ((model, "model"), (data, "data")):
-        if not path.is_file():
-            raise ValueError(f"no {what} file at {path}")
-    check_folder(out)
+        check_source(path, what)
+    check_file(out, "predictions", [model, data], force)
 
     import numpy as np
 
-    from planted.networks import ConvNetwork, load_model
+    from planted.networks import ConvNetwork
+    from planted.numerics.files import write_whole
 
-    network = load_model(model)
+    network = read_network(model)
     if isinstance(network, ConvNetwork):
         X, y = read_patches(data, target, patch, network.n_patches)
     else:
@@ -53,7 +56,11 @@ def predict(
     heads = ["prediction"] if values.ndim == 1 else [f"prediction {i}" for i in range(columns.shape[1])]
     lines = [",".join(heads), *(",".join(map(repr, row)) for row in columns.tolist())]
     if out is not None:
-        out.write_text("".join(f"{line}\n" for line in lines))
+        try:
+            write_whole(out, "".join(f"{line}\n" for line in lines).encode())
+        except OSError:
+            typer.echo("\n".join(lines))
+            raise
     if as_json:
         print_json({"rows": len(values), "r2": r2, "predictions": None if out is not None else values})
         return DONE

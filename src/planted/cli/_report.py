@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,16 @@ def intervals(estimator: Any, level: float | None) -> dict[str, Any] | None:
         else:
             named[name] = np.atleast_2d(ends.reshape(2, -1))
     return {name: (ends[0].tolist(), ends[1].tolist()) for name, ends in named.items()}
+
+
+@contextmanager
+def reported(report: Report, as_json: bool) -> Iterator[Report]:
+    """Print the report, files aside, if what is written inside cannot be: no result is lost to a full disk."""
+    try:
+        yield report
+    except (OSError, ValueError):
+        replace(report, out=None, plot=None).show(as_json)
+        raise
 
 
 @dataclass(frozen=True)

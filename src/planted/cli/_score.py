@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, print_json, read_rows
+from planted.cli._common import DONE, NOT_RECOVERED, Force, Json, Quiet, Seed, check_file, print_json, read_rows
 
 
 def score(
@@ -25,6 +25,7 @@ def score(
     features: Annotated[str | None, typer.Option(help="Input columns, comma-separated; all others if omitted.")] = None,
     target: Annotated[str | None, typer.Option(help="Column to leave out.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the scores to this CSV file.")] = None,
+    force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -37,11 +38,12 @@ def score(
 
     Example: planted score data.csv --target y --order 1 --bandwidth held-out --out scores.csv
     """
+    from planted.numerics.reading import check_source
+
     for path in (data, query):
-        if path is not None and not path.is_file():
-            raise ValueError(f"no data file at {path}")
-    if out is not None and not out.parent.is_dir():
-        raise ValueError(f"no folder {out.parent} to write {out.name} to")
+        if path is not None:
+            check_source(path)
+    check_file(out, "scores", [data, query], force)
     width = bandwidth_from(bandwidth)
 
     from planted.inputs import LocalLikelihood
@@ -102,6 +104,14 @@ def _columns(tensor: Any, names: list[str], order: int) -> dict[str, Any]:
 def _write(columns: dict[str, Any], out: Path | None) -> None:
     import polars as pl
 
-    text = pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None)).write_csv(out)
+    from planted.numerics.files import write_whole
+
+    text = pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None)).write_csv()
     if out is None:
         typer.echo(text, nl=False)
+        return
+    try:
+        write_whole(out, text.encode())
+    except OSError:
+        typer.echo(text, nl=False)
+        raise

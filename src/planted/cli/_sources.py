@@ -27,7 +27,9 @@ Scheduler = Annotated[
 ]
 CheckpointFolder = Annotated[
     Path | None,
-    typer.Option("--checkpoint", help="Folder for what passes over the rows have found; removed when done."),
+    typer.Option(
+        "--checkpoint", help="Folder for what passes over the rows have given; removed when the result is safe."
+    ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")]
 Float32 = Annotated[bool, typer.Option("--float32", help="Hold rows in float32 on the way in; sums are in float64.")]
@@ -74,6 +76,13 @@ class Source:
     names: list[str]
     options: dict[str, Any]
 
+    def done(self) -> None:
+        """Remove the checkpoint, if there is one: the result is safe."""
+        if self.options.get("checkpoint") is not None:
+            from planted.rows import delete_checkpoint
+
+            delete_checkpoint(self.options["checkpoint"])
+
 
 @dataclass(frozen=True)
 class Place:
@@ -102,11 +111,13 @@ class Place:
         place = dask_engine(self.scheduler) if self.engine == "dask" else None
         dtype = "float32" if self.float32 else None
         folder = self.checkpoint
-        assert folder is not None
+        options: dict[str, Any] = {}
+        if folder is not None:
+            options = {"checkpoint": folder, "resume": self.resume, "keep_checkpoint": True}
         try:
             with kept(folder):
                 rows = file_rows(self.data.resolve(), targets, columns, dtype=dtype, engine=place)
-                yield Source(rows, None, list(rows.names), {"checkpoint": folder, "resume": self.resume})
+                yield Source(rows, None, list(rows.names), options)
         finally:
             if place is not None:
                 place.close()
@@ -122,7 +133,19 @@ class Place:
         if self.float32:
             # As blocks are: held in float32 on the way in, computed on in float64.
             X, y = (array.astype(np.float32).astype(np.float64) for array in (X, y))
-        return Source(X, y, names, {})
+        return Source(X, y, names, {"names": names})
+
+
+def check_data(data: Path) -> None:
+    """Raise unless there is a file or folder to read.
+
+    >>> check_data(Path("nowhere.csv"))
+    Traceback (most recent call last):
+    planted.numerics.reading.DataError: no data file or folder at nowhere.csv
+    """
+    from planted.numerics.reading import check_source
+
+    check_source(data, folder=True)
 
 
 def chosen_engine(engine: str, data: Path, scheduler: str | None, checkpoint: bool) -> str:
@@ -145,7 +168,7 @@ def chosen_engine(engine: str, data: Path, scheduler: str | None, checkpoint: bo
 
 
 @contextmanager
-def kept(folder: Path) -> Iterator[None]:
+def kept(folder: Path | None) -> Iterator[None]:
     """Say where the checkpoint is if the work inside is interrupted or loses its machines."""
     from planted.rows import RowsLostError
 
@@ -153,11 +176,12 @@ def kept(folder: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         where = f"{folder} keeps what was found: run the same command with --resume to go on"
-        raise Stopped(where if _holds(folder) else "nothing was written") from None
+        nothing = "nothing was written: with --checkpoint FOLDER a stopped fit can go on"
+        raise Stopped(where if _holds(folder) else nothing) from None
     except RowsLostError as error:
         where = f"; {folder} keeps what was found: run the same command with --resume to go on"
         raise OSError(f"{error}{where if _holds(folder) else ''}") from None
 
 
-def _holds(folder: Path) -> bool:
-    return (folder / "about.json").is_file()
+def _holds(folder: Path | None) -> bool:
+    return folder is not None and (folder / "about.json").is_file()

@@ -17,9 +17,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from planted.certificates import Certificate
 from planted.methods import Method, Problem, Recovery, Verdict, certificate, in_memory
-from planted.numerics.precision import float64
+from planted.numerics.precision import check_process, float64
 from planted.numerics.progress import Progress, silent
 from planted.numerics.threads import one_thread
+from planted.numerics.reading import shortened
+from planted.numerics.validation import check_plain
 from planted.rows import (
     ChunkedRows,
     Counts,
@@ -35,6 +37,9 @@ from planted.rows import (
 
 # Numbers in X up to which products are too small to be shared between threads.
 _SMALL_INPUTS = 200_000
+MOST_NEURONS = 65_536
+"""Neurons that may be asked for: a block of rows takes 8,192 numbers for each."""
+_ORDINARY = 1e100
 _LEAST_SAMPLE, _ROWS_PER_PARAMETER, _SAMPLE_BYTES = 20_000, 60, 2**27
 
 
@@ -55,11 +60,15 @@ class PlantedEstimator(BaseEstimator):
     (`_check_settings`, before any work; `_check_rows`, once the rows have been looked at).
     """
 
+    scales_targets = True
+    """Whether a multiple of the targets is explained by the same neurons with other outputs."""
+
     random_state: Any
     progress: Any
     result_: Recovery
     certificate_: Certificate
     survey_: Survey
+    fingerprint_: dict[str, Any]
     passes_: Counts
     n_hidden_: int
     n_features_in_: int
@@ -101,16 +110,21 @@ class PlantedEstimator(BaseEstimator):
         X may also be rows that do not fit in memory: the path of a file or folder (see
         :func:`planted.rows.file_rows`), :class:`planted.rows.ChunkedRows`, Dask arrays X and y, or a Dask dataframe;
         y is then the name of the target column, "y" unless given, or several names. Options for these: `checkpoint=`
-        names a folder that keeps what passes over the rows have given, `resume=True` goes on from it, and
-        `sample_rows=` sets how many rows the search takes into memory. `survey_` and `passes_` tell what was seen of
-        the rows and how often.
+        names a folder that keeps what passes over the rows have given, `resume=True` goes on from it,
+        `keep_checkpoint=True` leaves it there when the fit is done (:func:`planted.rows.delete_checkpoint` removes it),
+        and `sample_rows=` sets how many rows the search takes into memory. `survey_` and `passes_` tell what was seen
+        of the rows and how often. `names=` gives names to the inputs, for what is said of them.
         """
+        check_process()
         self._check_settings()
+        self._names = tuple(options.pop("names", ()))
         if outside_memory(X):
             if sample_weight is not None:
                 raise TypeError("row weights of rows outside memory belong to the rows: see planted.rows.block_rows")
             self._fit_chunks(self._open(X, y), **options)
         else:
+            for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
+                check_masks(name, value)
             if options:
                 raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
             self._fit_arrays(X, y, sample_weight)
@@ -126,21 +140,39 @@ class PlantedEstimator(BaseEstimator):
             weight = _check_sample_weight(sample_weight, inputs, dtype=np.float64, ensure_non_negative=True)
             counts = weight > 0
             inputs, targets, weight = inputs[counts], targets[counts], weight[counts]
-        looked = Survey.of(inputs, targets, weight)
+        if float(np.max(np.abs(inputs), initial=0.0)) > _ORDINARY:
+            raise ValueError(f"X has values beyond {_ORDINARY:g}: bring the inputs to other units")
+        unit = target_unit(targets) if self.scales_targets else 1.0
+        looked = Survey.of(inputs, targets / unit, weight)
+        self.fingerprint_ = fingerprint(looked)
         problem = self._problem(in_memory(looked), looked, self.progress or silent)
         with one_thread() if inputs.size <= _SMALL_INPUTS else nullcontext():
             self._recover(problem)
+        if unit != 1.0:
+            self.result_ = self.result_.in_units(unit)
 
     @float64
     def _fit_chunks(
-        self, rows: ChunkedRows, *, checkpoint: Any = None, resume: bool = False, sample_rows: int | None = None
+        self,
+        rows: ChunkedRows,
+        *,
+        checkpoint: Any = None,
+        resume: bool = False,
+        sample_rows: int | None = None,
+        keep_checkpoint: bool = False,
     ) -> None:
         self._method().check_source(in_chunks=True)
         progress = PassProgress(self.progress or silent)
         before = copy(rows.engine.counts)
         with rows.engine.observed(progress.observe):
             looked = survey(rows, sample_rows or sample_size(int(np.prod(rows.shape)), self._width_guess(rows)))
-            with self._journal(looked, checkpoint, resume) as journal:
+            ends = np.array([looked.smallest, looked.largest])
+            if self.scales_targets and (target_unit(ends) != 1.0 or not np.isfinite(looked.variance)):
+                raise ValueError(
+                    f"targets go to {np.max(np.abs(ends)):.1g}: read in blocks they must be in units that float64 can "
+                    "square"
+                )
+            with self._journal(looked, checkpoint, resume, keep_checkpoint) as journal:
                 coded, looked = self._rows(replace(rows, memory=journal), looked)
                 problem = replace(self._problem(coded, looked, progress), once=journal.once)
                 if len(looked.y) < problem.unknowns <= looked.n_rows:
@@ -150,6 +182,7 @@ class PlantedEstimator(BaseEstimator):
                     )
                 self._recover(problem)
         self.n_features_in_ = int(np.prod(rows.shape))
+        self.fingerprint_ = fingerprint(looked)
         self.survey_, self.passes_ = looked, rows.engine.counts.since(before)
 
     def _width_guess(self, rows: ChunkedRows) -> int:
@@ -157,8 +190,8 @@ class PlantedEstimator(BaseEstimator):
         return 1
 
     @contextmanager
-    def _journal(self, looked: Survey, folder: Any, resume: bool) -> Iterator[Journal]:
-        """A journal of this computation, removed when it has come to its end."""
+    def _journal(self, looked: Survey, folder: Any, resume: bool, stays: bool) -> Iterator[Journal]:
+        """A journal of this computation, removed when it has come to its end unless it stays."""
         if folder is not None and self.random_state is None:
             raise ValueError("a checkpoint needs random_state: without it a resumed fit would be another one")
         settings = {name: value for name, value in self.get_params(deep=False).items() if name != "progress"}
@@ -171,11 +204,18 @@ class PlantedEstimator(BaseEstimator):
             settings["activation"] = f"{act} ({values})"
         about = fingerprint(looked) | {"sample": len(looked.y)}
         journal = Journal(folder, about | {name: str(value) for name, value in settings.items()}, resume)
-        yield journal
-        journal.delete()
+        try:
+            yield journal
+            if not stays:
+                journal.delete()
+        finally:
+            journal.close()
 
     def _recover(self, problem: Problem) -> None:
         """Width, method, verdict, certificate: the path of every fit."""
+        named = getattr(self, "feature_names_in_", ())
+        names = self._names or tuple(named) or getattr(problem.rows, "names", ())
+        problem = replace(problem, names=tuple(str(name) for name in names))
         method = self._method()
         method.check(problem)
         problem = self._chosen_width(problem, method)
@@ -227,8 +267,28 @@ class PlantedEstimator(BaseEstimator):
         return self.result_.uncertainty.intervals(level)
 
 
+def check_masks(name: str, value: Any) -> None:
+    """Raise a ValueError for masked values; scikit-learn's own checks see what lies under the mask.
+
+    >>> check_masks("y", [1.0])
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        check_plain(name, value)
+
+
+def target_unit(targets: np.ndarray) -> float:
+    """A power of two that brings targets to the size of one where their squares leave float64, otherwise one.
+
+    >>> target_unit(np.array([3.0])), target_unit(np.array([3e-200])) < 1e-190
+    (1.0, True)
+    """
+    size = float(np.max(np.abs(targets), initial=0.0))
+    ordinary = size == 0 or not np.isfinite(size) or 1 / _ORDINARY < size < _ORDINARY
+    return 1.0 if ordinary else float(2.0 ** np.floor(np.log2(size)))
+
+
 def checked_width(n_hidden: Any) -> None:
-    """Raise a ValueError unless `n_hidden` is a positive integer or "auto".
+    """Raise a ValueError unless `n_hidden` is a positive integer that can be computed with, or "auto".
 
     >>> checked_width(0)
     Traceback (most recent call last):
@@ -237,4 +297,6 @@ def checked_width(n_hidden: Any) -> None:
     known = isinstance(n_hidden, str) and n_hidden == "auto"
     number = isinstance(n_hidden, (int, np.integer)) and not isinstance(n_hidden, bool) and n_hidden >= 1
     if not (known or number):
-        raise ValueError(f"n_hidden must be a positive integer or 'auto', not {n_hidden!r}")
+        raise ValueError(f"n_hidden must be a positive integer or 'auto', not {shortened(repr(n_hidden), 60)}")
+    if number and n_hidden > MOST_NEURONS:
+        raise ValueError(f"n_hidden is at most {MOST_NEURONS:,}, not {shortened(str(n_hidden), 40)}")

@@ -65,6 +65,8 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     ('estimated', True)
     """
 
+    scales_targets = False
+
     classes_: np.ndarray
 
     def __init__(

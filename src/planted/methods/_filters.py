@@ -12,10 +12,21 @@ import numpy as np
 from planted.certificates import uncertainty
 from planted.inputs import Gaussian
 from planted.methods._filter_polish import ConvChart, expected_error, residual_test
-from planted.methods._finish import left_open, worst_row
+from planted.methods._finish import left_open, smooth_objective, worst_row
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
-from planted.methods._verdict import EXACT, Facts, Verdict, counting_rows, judge, largest_residual, residual_p_value
+from planted.methods._verdict import (
+    EXACT,
+    ROUNDED,
+    Facts,
+    Verdict,
+    counting_rows,
+    judge,
+    largest_residual,
+    off_kinks,
+    residual_p_value,
+    rounding_noise,
+)
 from planted.networks import ConvNetwork
 from planted.numerics.precision import float64
 from planted.objectives import ConvFilters, ConvSquared, Filters, SharedFilter, SquaredError
@@ -97,6 +108,9 @@ class FilterProblem(Problem):
         exact = relative <= EXACT
         test = residual_test(objective, network, self.whitener)
         error = expected_error(objective, network, test.noise)
+        least = rounding_noise(network, survey.X, survey.y)
+        smooth = objective if off_kinks(network, survey.X).all() else smooth_objective(self, network)
+        errors = uncertainty(smooth, self.params(network), least_noise=least)
         structure = ""
         if test.excess > EXCESS:
             structure = (
@@ -111,10 +125,11 @@ class FilterProblem(Problem):
             largest_residual=worst,
             counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
             n_parameters=self.unknowns - (self.activation.homogeneity is not None),
-            undetermined="" if np.isfinite(error) else "some directions of the filter or outputs are left open",
-            p_value=np.nan if exact else residual_p_value(survey.X, survey.y, network),
+            undetermined=left_open(errors),
+            p_value=np.nan if relative <= ROUNDED else residual_p_value(survey.X, survey.y, network),
             structure=structure,
             noise=f"the noise leaves the weights uncertain by {error:.2g}, relatively",
+            precision=errors.relative_error,
         )
         return judge(facts)
 
@@ -156,16 +171,18 @@ def recover_filters(problem: Any, start: Start, began: float) -> Recovery:
     flat = replace(survey, X=survey.X.reshape(len(survey.y), -1))
     relative = 2 * loss / survey.variance
     exact = relative <= EXACT
-    errors = uncertainty(problem.objective(), problem.params(network))
+    least = rounding_noise(network, flat.X, flat.y)
+    errors = uncertainty(problem.objective(), problem.params(network), least_noise=least)
     facts = Facts(
         relative_loss=relative,
         largest_residual=largest_residual(network, flat.X, flat.y) if exact else np.inf,
         counting_rows=counting_rows(network, flat.X),
         n_parameters=errors.n_parameters,
         undetermined=left_open(errors),
-        p_value=np.nan if exact else residual_p_value(flat.X, flat.y, network),
+        p_value=np.nan if relative <= ROUNDED else residual_p_value(flat.X, flat.y, network),
         structure="that is worse than their mean" if relative > 1 else "",
         noise=f"its standard deviation is {np.sqrt(2 * loss):.3g}",
+        precision=errors.relative_error,
     )
     seconds = time.perf_counter() - began
     return Recovery(network, judge(facts), loss, relative, start.method, seconds, errors, start.descents, start.details)

@@ -13,12 +13,17 @@ from planted.methods._problem import Problem, in_memory
 from planted.methods._recovery import Recovery, Start
 from planted.methods._verdict import (
     EXACT,
+    ROUNDED,
     Facts,
+    confirmed,
     counting_rows,
     judge,
     largest_residual,
+    off_kinks,
     open_neurons,
     residual_p_value,
+    rounding_noise,
+    thin_neuron,
 )
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64
@@ -35,6 +40,8 @@ _POLISH = 25
 # Half the relative loss below which Gauss–Newton steps converge at once, and a decrease an iteration that is too slow.
 _NEAR, _SLOW = 1e-3, 1e-3
 _BLOCK = 65_536
+# Weights that a direction left open moves by less than this share of the most it moves any are not named.
+_MOVED = 0.1
 
 
 @dataclass(frozen=True)
@@ -142,22 +149,27 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     done = finish(problem, start)
     network, survey = done.network, problem.survey
     relative = 2 * done.loss / survey.variance
+    exact = relative <= EXACT
     errors, undetermined, needed = _uncertainty(problem, network)
     if start.details.get("unique"):
         # The rows determine the matrix of a quadratic network whatever its rank, and it the network up to symmetry.
         undetermined = ""
-    exact = relative <= EXACT
     facts = Facts(
         relative_loss=relative,
         largest_residual=worst_row(problem, network) if exact else np.inf,
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
         n_parameters=needed,
         undetermined=undetermined,
-        p_value=np.nan if exact else residual_p_value(survey.X, survey.y, network, intercept=problem.free.intercept),
+        p_value=np.nan
+        if relative <= ROUNDED
+        else residual_p_value(survey.X, survey.y, network, intercept=problem.free.intercept),
         structure="that is worse than their mean" if relative > 1 else "",
         noise=f"its standard deviation is {np.sqrt(2 * done.loss):.3g}",
         remark=start.remark,
         agreeing_runs=start.details.get("agreeing_runs"),
+        precision=errors.relative_error if errors is not None and errors.determined else 0.0,
+        confirmed=exact and survey.complete and confirmed(network, survey.X, needed, problem.free.intercept),
+        thin=thin_neuron(network, survey.X) if exact and survey.complete else "",
     )
     details = start.details | ({"rows": survey.n_rows, "sample": len(survey.y)} if problem.in_chunks else {})
     return Recovery(
@@ -189,22 +201,38 @@ def _worst_in_chunk(arrays: Any, start: int, network: Any) -> float:
     return largest_residual(network, np.asarray(x, np.float64), np.asarray(y, np.float64))
 
 
+def smooth_objective(problem: Problem, network: Any) -> Any:
+    """The loss over the rows that no neuron has on a kink; over all rows where none is, as almost always.
+
+    A descent may end on a kink, where rounding makes a silent row look as if it determined something.
+    """
+    survey = problem.survey
+    smooth = off_kinks(network, survey.X)
+    if smooth.all():
+        return problem.objective()
+    weight = None if survey.weight is None else survey.weight[smooth]
+    if not smooth.any():
+        smooth, weight = np.ones(len(smooth), bool), survey.weight
+    return problem.objective(in_memory(replace(survey, X=survey.X[smooth], y=survey.y[smooth], weight=weight)))
+
+
 def _uncertainty(problem: Problem, network: Network) -> tuple[Any, str, int]:
     """Standard errors where there are few enough parameters, what the rows leave open, and how much they determine."""
     if problem.unknowns > PARAMETERS_WITH_ERRORS:
         scales = network.n_hidden if network.activation.homogeneity is not None else 0
-        return None, open_neurons(network, problem.survey.X), problem.unknowns - scales
-    errors = uncertainty(problem.objective(), problem.params(network))
+        return None, open_neurons(network, problem.survey.X, problem.names), problem.unknowns - scales
+    least = rounding_noise(network, problem.survey.X, problem.survey.y)
+    errors = uncertainty(smooth_objective(problem, network), problem.params(network), least_noise=least)
     symmetric = 0
     if network.activation.homogeneity == 2 and network.activation.parity == "even":
         # W and QW with QᵀDQ = D have the same matrix WᵀDW: a symmetry, though no canonical form takes it out.
         k, d = network.n_hidden, problem.n_features + problem.free.bias
         width = min(k, d)
         symmetric = width * (width - 1) // 2 + (k - width) * d
-    return errors, left_open(errors, symmetric), errors.n_parameters - symmetric
+    return errors, left_open(errors, symmetric, problem.names), errors.n_parameters - symmetric
 
 
-def left_open(errors: Uncertainty, symmetric: int = 0) -> str:
+def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = ()) -> str:
     """What the rows leave open, in words, beyond `symmetric` directions; empty if nothing.
 
     Inputs are named where no more than half of them are concerned, otherwise neurons.
@@ -216,10 +244,19 @@ def left_open(errors: Uncertainty, symmetric: int = 0) -> str:
     reached = errors.weights
     if reached is None or reached.ndim != 2 or symmetric:
         return words
-    open_ = ~np.isfinite(reached)
+    start = sum(value.size for name, value in errors.estimate.items() if name < "weights")
+    weights = errors.estimate["weights"]
+    moves = errors.flat_directions[start : start + reached.size].reshape(*reached.shape, -1)
+    if errors.network.activation.homogeneity is not None:
+        # A direction left open is known up to the scale of each neuron: the multiple that moves fewest weights.
+        scale = np.where(weights == 0, 1.0, weights)[..., None]
+        moves = moves - np.median(moves / scale, axis=1, keepdims=True) * weights[..., None]
+    moved = np.abs(moves).max(axis=2, initial=0.0)
+    open_ = moved > _MOVED * max(float(moved.max(initial=0.0)), 1e-300)
     for name, along, limit in (("inputs", 0, reached.shape[1] / 2), ("neurons", 1, reached.shape[0])):
         places = np.flatnonzero(open_.any(axis=along))
         if 0 < len(places) <= limit:
-            shown = ", ".join(str(place) for place in places[:8]) + (", …" if len(places) > 8 else "")
+            called = names if name == "inputs" and len(names) == reached.shape[1] else range(max(reached.shape))
+            shown = ", ".join(str(called[place])[:40] for place in places[:8]) + (", …" if len(places) > 8 else "")
             return f"{words}, in the weights of {name} {shown}"
     return words

@@ -68,6 +68,8 @@ class Problem:
     key : array (2,)
         Source of all randomness, see :mod:`planted.numerics.random`.
     progress : callable
+    names : tuple of str
+        Of the inputs, for what is said of them; numbers where there are none.
     once : callable
         Remembers what was computed under a name; see :meth:`planted.rows.Journal.once`.
 
@@ -89,6 +91,7 @@ class Problem:
     key: Any = None
     progress: Progress = silent
     once: Once = _directly
+    names: tuple[str, ...] = ()
 
     @classmethod
     @float64

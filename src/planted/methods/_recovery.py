@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from planted.methods._verdict import Verdict
 from planted.networks import ConvNetwork, Network
 from planted.solvers import Descent
@@ -89,6 +91,26 @@ class Recovery:
     def advice(self) -> str:
         """What to try if it is not what was hoped for; empty when recovered."""
         return self.verdict.advice
+
+    def in_units(self, unit: float) -> Recovery:
+        """The same result for targets that were divided by `unit` on the way in.
+
+        The loss is infinite, or zero, where float64 cannot hold the square.
+
+        >>> from planted.methods import Facts, judge
+        >>> verdict = judge(Facts(0.0, 0.0, 9, 1))
+        >>> Recovery(Network([[1.0]], [2.0]), verdict, 0.0, 0.0, "squared", 0.0).in_units(1e200).network.output
+        array([2.e+200])
+        """
+        names = ("output", "intercept", "skip")
+        arrays = {name: value * unit if name in names else value for name, value in self.network.arrays().items()}
+        network = type(self.network)(**arrays, activation=self.network.activation)
+        errors = self.uncertainty
+        with np.errstate(over="ignore", under="ignore"):
+            loss = float(np.float64(self.loss) * unit * unit)
+        return replace(
+            self, network=network, loss=loss, uncertainty=None if errors is None else errors.in_units(unit, network)
+        )
 
     def __str__(self) -> str:
         lines = [

@@ -25,9 +25,17 @@ EXACT = 1e-12
 """A relative loss (residual variance over target variance) that rounding alone explains."""
 ROW_EXACT = 1e-5
 """The largest residual of a row, relative to the size of the terms that add up to it, that rounding explains."""
+ROUNDED = 1e-20
+"""A relative loss below which what is left is rounding of float64, and no test is needed to tell."""
+PRECISE = 1e-5
+"""The relative error of the weights, at the residuals or the rounding of the numbers, up to which they are known."""
 MARGIN = 1.2
 """Rows that count must exceed what they determine by this factor and by `SPARE`: the others confirm the fit."""
 SPARE = 3
+LEVERAGE = 1 - 1e-5
+"""Where inputs are in general position, fewer rows do if none has more leverage than this: the others confirm each."""
+SILENT = 10
+"""Rows in which a lone neuron is silent that confirm it where the active rows just suffice."""
 LEVEL = 1e-3
 """A residual test with a smaller p-value shows structure."""
 ACCURATE = 0.1
@@ -40,6 +48,8 @@ _ROWS_PER_UNKNOWN = 4
 _TESTED_UNKNOWNS = 1000
 _LARGE_ROWS = 50_000
 _INACTIVE = 1e-12
+_LEVERAGE_ENTRIES = 2_000_000
+_AT_KINK = 1e-9
 _SINGULAR = 1e-10
 
 
@@ -70,6 +80,12 @@ class Facts:
         How the directions came about, where a reader must know.
     agreeing_runs : int or None
         Independent runs of the search that ended in the same place.
+    precision : float
+        Relative error of the weights that the residuals, or the rounding of the numbers, leave.
+    confirmed : bool
+        Whether inputs are in general position and no row determines anything by itself; see :func:`confirmed`.
+    thin : str
+        Which neuron is active in hardly more rows than it has numbers, in words; empty if none.
     """
 
     relative_loss: float
@@ -82,6 +98,9 @@ class Facts:
     noise: str = ""
     remark: str = ""
     agreeing_runs: int | None = None
+    precision: float = 0.0
+    confirmed: bool = False
+    thin: str = ""
 
     @property
     def explained(self) -> bool:
@@ -90,8 +109,10 @@ class Facts:
 
     @property
     def scarce(self) -> bool:
-        """Whether the rows that count hardly exceed what they have to determine."""
-        return self.counting_rows < max(MARGIN * self.n_parameters, self.n_parameters + SPARE)
+        """Whether the rows that count hardly exceed what they have to determine, and do not confirm each other."""
+        if self.confirmed and self.relative_loss <= ROUNDED:
+            return False
+        return bool(self.thin) or self.counting_rows < max(MARGIN * self.n_parameters, self.n_parameters + SPARE)
 
 
 @dataclass(frozen=True)
@@ -135,8 +156,9 @@ def judge(facts: Facts) -> Verdict:
 def _status(facts: Facts) -> tuple[str, str, str]:
     share = f"the network explains {100 * (1 - facts.relative_loss):.4g} % of the variance"
     tested = np.isfinite(facts.p_value)
-    if not facts.explained and (facts.structure or (tested and facts.p_value < LEVEL)):
-        evidence = facts.structure or f"the residuals have structure (p = {facts.p_value:.1g})"
+    if (not facts.explained and facts.structure) or (tested and facts.p_value < LEVEL):
+        evidence = "" if facts.explained else facts.structure
+        evidence = evidence or f"the residuals have structure (p = {facts.p_value:.1g})"
         cause, advice = _cause(facts)
         return "misfit", f"{share}, but {evidence}: {cause}", advice
     if facts.undetermined:
@@ -148,11 +170,20 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         )
     if facts.scarce:
         left = "every row is explained" if facts.explained else share
+        if facts.thin and facts.counting_rows >= MARGIN * facts.n_parameters:
+            return "ambiguous", f"{left}, but {facts.thin}", "Give more rows that reach it, or ask for fewer neurons."
         return (
             "ambiguous",
             f"{left}, but {facts.counting_rows} distinct rows that count hardly exceed the {facts.n_parameters} "
             "numbers they have to determine",
             f"Give at least {int(np.ceil(max(MARGIN * facts.n_parameters, facts.n_parameters + SPARE)))} such rows.",
+        )
+    if facts.explained and facts.precision > PRECISE:
+        return (
+            "ambiguous",
+            f"every row is explained, but the weights are known only to {facts.precision:.1g}, relatively: the "
+            "rounding of the numbers hides what is beyond",
+            "Bring inputs to comparable units, drop those that hardly differ from others, or ask for fewer neurons.",
         )
     if facts.explained:
         return (
@@ -186,6 +217,24 @@ def _cause(facts: Facts) -> tuple[str, str]:
     )
 
 
+def off_kinks(network: Network | ConvNetwork, X: np.ndarray) -> np.ndarray:
+    """Which rows of X (n, …) no neuron has on a kink of its activation, where rounding decides whether it is active.
+
+    >>> off_kinks(Network([[1.0, -1.0]], [1.0]), np.array([[1.0, 1.0], [2.0, 1.0]]))
+    array([False,  True])
+    """
+    if not network.activation.kinks:
+        return np.ones(len(X), bool)
+    if isinstance(network, ConvNetwork):
+        z, bound = X @ network.filter, np.abs(X) @ np.abs(network.filter)
+    else:
+        inputs, shift = X.reshape(len(X), -1), 0.0 if network.bias is None else network.bias
+        z = inputs @ network.weights.T + shift
+        bound = np.abs(inputs) @ np.abs(network.weights).T + np.abs(shift)
+    near = [np.abs(z - kink) <= _AT_KINK * (bound + abs(kink)) for kink in network.activation.kinks]
+    return ~np.any(near, axis=(0, 2))
+
+
 def counting_rows(network: Network | ConvNetwork, X: np.ndarray) -> int:
     """Distinct rows of X (n, …) in which some neuron is active: those that say something about the weights.
 
@@ -196,11 +245,68 @@ def counting_rows(network: Network | ConvNetwork, X: np.ndarray) -> int:
         z = X @ network.filter
     else:
         z = X.reshape(len(X), -1) @ network.weights.T + (0.0 if network.bias is None else network.bias)
-    active = np.any(np.abs(network.activation.derivative(z)) > _INACTIVE, axis=1)
-    rows = np.ascontiguousarray(X[active].reshape(int(active.sum()), -1)) + 0.0
+    active = np.any(np.abs(network.activation.derivative(z)) > _INACTIVE, axis=1) & off_kinks(network, X)
+    return len(_distinct(X[active]))
+
+
+def _distinct(X: np.ndarray) -> np.ndarray:
+    """Places of the distinct rows of X (n, …)."""
+    rows = np.ascontiguousarray(X.reshape(len(X), -1)) + 0.0
     if not rows.size:
-        return 0
-    return len(np.unique(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))))
+        return np.arange(0)
+    return np.unique(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))), return_index=True)[1]
+
+
+def thin_neuron(network: Network, X: np.ndarray) -> str:
+    """Which neuron is active in hardly more distinct rows than it has numbers of its own, in words.
+
+    >>> thin_neuron(Network([[1.0]], [1.0]), np.array([[1.0], [2.0], [-1.0]]))
+    'neuron 0 is active in 2 distinct rows, hardly more than its 1 numbers'
+    """
+    inputs = X.reshape(len(X), -1)
+    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
+    active = np.abs(network.activation.derivative(z)) > _INACTIVE
+    smooth = off_kinks(network, X)[:, None]
+    counts = np.sum(active & smooth, axis=0)
+    outputs = np.atleast_2d(network.output).shape[0]
+    numbers = network.n_features + (network.bias is not None) + outputs - (network.activation.homogeneity is not None)
+    for i in np.flatnonzero(counts < 4 * (numbers + SPARE)):
+        count = len(_distinct(X[(active & smooth)[:, i]]))
+        if count * outputs < numbers + SPARE:
+            return f"neuron {i} is active in {count} distinct rows, hardly more than its {numbers} numbers"
+    return ""
+
+
+def confirmed(network: Network, X: np.ndarray, n_parameters: int, intercept: bool = False) -> bool:
+    """Whether rows in general position leave one another out: no prediction hangs on its own row alone.
+
+    The leverage of a row is the diagonal of J(JᵀJ)⁺Jᵀ, J the derivatives at the rows that count. One at leverage 1
+    determines something that no other row speaks of, so that a wrong network may explain it as well as the right one.
+    Where no leverage is near one, and the values of an input all differ, another network that explains every row to
+    rounding would be a coincidence of reals. A lone neuron with a silent side is told by its sign too: rows that just
+    suffice determine it, and silent rows confirm it.
+
+    >>> X = np.random.default_rng(0).standard_normal((12, 2))
+    >>> confirmed(Network([[1.0, 2.0]], [1.0], "tanh"), X, 3), confirmed(Network([[1.0, 2.0]], [1.0], "tanh"), X[:3], 3)
+    (True, False)
+    """
+    inputs = X.reshape(len(X), -1)
+    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
+    active = np.any(np.abs(network.activation.derivative(z)) > _INACTIVE, axis=1) & off_kinks(network, X)
+    rows = inputs[active]
+    if not len(rows) or len(rows) * n_parameters > _LEVERAGE_ENTRIES:
+        return False
+    if any(len(np.unique(column)) < len(column) for column in rows.T):
+        return False
+    J = jacobian(network, rows, intercept=intercept).reshape(len(rows) * np.atleast_2d(network.output).shape[0], -1)
+    scale = np.linalg.norm(J, axis=0)
+    left, values, _ = np.linalg.svd(J / np.where(scale > 0, scale, 1.0), full_matrices=False)
+    basis = left[:, values > 1e-7 * values[0]]
+    if basis.shape[1] < n_parameters:
+        return False
+    if network.n_hidden == 1 and len(inputs) - len(rows) >= SILENT:
+        return True
+    return bool(np.max(np.sum(basis**2, axis=1)) < LEVERAGE)
 
 
 def largest_residual(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarray) -> float:
@@ -223,6 +329,27 @@ def largest_residual(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarra
     return float(np.max(residual / np.maximum(size, 1e-300)))
 
 
+def rounding_noise(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarray) -> float:
+    """Standard deviation of the rounding of a row's prediction and target: ε times the terms that add up to it.
+
+    >>> rounding_noise(Network([[1.0]], [2.0]), np.array([[1.0]]), np.array([2.0])) < 1e-14
+    True
+    """
+    some = slice(0, _LARGE_ROWS)
+    rows, targets = X[some], np.abs(y[some])
+    if isinstance(network, ConvNetwork):
+        output = np.abs(network.output)
+        z, size = rows @ network.filter, np.abs(rows) @ np.abs(network.filter)
+    else:
+        inputs = rows.reshape(len(rows), -1)
+        weights, output = network.weights, np.abs(np.atleast_2d(network.output)).sum(axis=0)
+        shift = np.zeros(len(weights)) if network.bias is None else network.bias
+        z, size = inputs @ weights.T + shift, np.abs(inputs) @ np.abs(weights).T + np.abs(shift)
+    terms = (np.abs(network.activation.derivative(z)) * size + np.abs(network.activation(z))) @ output
+    total = terms + targets.reshape(len(rows), -1).sum(axis=1)
+    return float(np.finfo(float).eps * np.sqrt(np.mean(total**2)))
+
+
 def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -> str:
     """What the rows in which a neuron is active leave open of its weights, in words; for networks too large for a rank.
 
@@ -238,10 +365,14 @@ def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -
     d = inputs.shape[1]
     for i in range(network.n_hidden):
         weighted = unit * slope[:, i, None]
-        values = np.linalg.eigvalsh(weighted.T @ weighted)
+        values, vectors = np.linalg.eigh(weighted.T @ weighted)
         rank = int(np.sum(values > _SINGULAR * max(values[-1], 1e-300)))
         if rank < d:
-            return f"the rows in which neuron {i} is active span {rank} of {d} directions"
+            places = np.flatnonzero(np.abs(vectors[:, : d - rank]).max(axis=1) > 0.1)
+            called = names if len(names) == d else range(d)
+            which = ", ".join(str(called[place])[:40] for place in places[:8])
+            where = f", inputs {which}" if len(places) <= d / 2 else ""
+            return f"the rows in which neuron {i} is active span {rank} of {d} directions{where}"
     return ""
 
 

@@ -1,10 +1,10 @@
 """Networks with one hidden layer: evaluate, canonical form, save, load, compare with a teacher."""
 
 from planted.networks._dense import Network
-from planted.networks._format import ModelFileError, read_model, stored_activation, write_model
+from planted.networks._format import ModelFileError
 from planted.networks._jacobian import jacobian
 from planted.networks._matching import Match, match, permutation_error
-from planted.networks._shared_filter import ConvNetwork, as_patches, load_model
+from planted.networks._shared_filter import ConvNetwork, as_patches, load_model, model_about
 
 __all__ = [
     "ConvNetwork",
@@ -15,8 +15,6 @@ __all__ = [
     "jacobian",
     "load_model",
     "match",
+    "model_about",
     "permutation_error",
-    "read_model",
-    "stored_activation",
-    "write_model",
 ]

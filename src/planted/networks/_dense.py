@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -13,14 +14,20 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.networks._format import ModelFileError, read_model, stored_activation, write_model
+from planted.networks._format import Form, ModelFileError, read_model, stored_activation, write_model
+from planted.numerics.validation import check_plain
 
-_FORMAT = "planted-network-1"
-_PARTS = {"weights", "output", "bias", "intercept", "skip"}
+DENSE = Form(
+    "planted-network",
+    frozenset({"weights", "output", "intercept"}),
+    frozenset({"weights", "output", "bias", "intercept", "skip"}),
+)
+"""Model files of dense networks."""
 _BLOCK = 65_536
 
 
 def _finite(name: str, value: ArrayLike, ndim: int | tuple[int, ...]) -> np.ndarray:
+    check_plain(name, value)
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -229,8 +236,10 @@ class Network:
             return bool(np.any(self.intercept))
         return self.activation.centred_parity == "even" and self.skip is not None
 
-    def save(self, path: str | PathLike[str]) -> Path:
-        """Write the network as safetensors with its metadata; returns the path written.
+    def save(self, path: str | PathLike[str], about: Mapping[str, Any] | None = None) -> Path:
+        """Write the network as safetensors with a checksum, the same bytes for the same network; returns the path.
+
+        `about` says what the network belongs to (data, settings), JSON-able; see :func:`planted.networks.model_about`.
 
         >>> import tempfile, os
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -238,18 +247,18 @@ class Network:
         ...     Network.load(path).output
         array([2.])
         """
-        return write_model(path, _FORMAT, self.activation, self.arrays())
+        return write_model(path, DENSE, self.activation, self.arrays(), about)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Network:
-        """Read what :meth:`save` wrote. The file is data only: nothing in it is executed."""
-        metadata, arrays = read_model(path)
-        if metadata.get("format") != _FORMAT or not {"weights", "output", "intercept"} <= arrays.keys():
-            raise ModelFileError(f"{path} is a safetensors file but not a planted model")
+        """Read what :meth:`save` wrote; a damaged or changed file is refused. Nothing in it is executed."""
+        _, metadata, arrays = read_model(path, DENSE)
+        return cls._restored(path, metadata, arrays)
+
+    @classmethod
+    def _restored(cls, path: Any, metadata: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> Network:
         try:
-            return cls(
-                **{name: arrays[name] for name in _PARTS & arrays.keys()}, activation=stored_activation(metadata)
-            )
+            return cls(**arrays, activation=stored_activation(metadata))
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"{path} is not a valid planted model: {error}") from None
 

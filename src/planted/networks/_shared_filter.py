@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -13,12 +14,13 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.networks._dense import Network
-from planted.networks._format import ModelFileError, read_model, stored_activation, write_model
+from planted.networks._dense import DENSE, Network
+from planted.networks._format import Form, ModelFileError, read_model, stored_about, stored_activation, write_model
 from planted.numerics.precision import float64
 from planted.numerics.validation import as_matrix
 
-_FORMAT = "planted-conv-network-1"
+SHARED = Form("planted-conv-network", frozenset({"filter", "output"}), frozenset({"filter", "output"}))
+"""Model files of shared filters."""
 _BLOCK_ENTRIES = 4_000_000
 
 
@@ -143,8 +145,8 @@ class ConvNetwork:
         """
         return Network(np.kron(np.eye(self.n_patches), self.filter), self.output, self.activation)
 
-    def save(self, path: str | PathLike[str]) -> Path:
-        """Write the network as safetensors with its metadata; returns the path written.
+    def save(self, path: str | PathLike[str], about: Mapping[str, Any] | None = None) -> Path:
+        """Write the network as safetensors with a checksum, as :meth:`planted.Network.save`; returns the path.
 
         >>> import tempfile, os
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -152,16 +154,18 @@ class ConvNetwork:
         ...     ConvNetwork.load(path).output
         array([2.])
         """
-        return write_model(path, _FORMAT, self.activation, self.arrays())
+        return write_model(path, SHARED, self.activation, self.arrays(), about)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ConvNetwork:
-        """Read what :meth:`save` wrote. The file is data only: nothing in it is executed."""
-        metadata, arrays = read_model(path)
-        if metadata.get("format") != _FORMAT or not {"filter", "output"} <= arrays.keys():
-            raise ModelFileError(f"{path} is a safetensors file but not a planted convolution model")
+        """Read what :meth:`save` wrote; a damaged or changed file is refused. Nothing in it is executed."""
+        _, metadata, arrays = read_model(path, SHARED)
+        return cls._restored(path, metadata, arrays)
+
+    @classmethod
+    def _restored(cls, path: Any, metadata: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> ConvNetwork:
         try:
-            return cls(arrays["filter"], arrays["output"], stored_activation(metadata))
+            return cls(**arrays, activation=stored_activation(metadata))
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"{path} is not a valid planted model: {error}") from None
 
@@ -177,4 +181,21 @@ def load_model(path: str | PathLike[str]) -> Network | ConvNetwork:
     ...     load_model(ConvNetwork([1.0], [2.0]).save(os.path.join(folder, "model")))
     ConvNetwork(relu filter of 1 over 1 patches)
     """
-    return ConvNetwork.load(path) if read_model(path)[0].get("format") == _FORMAT else Network.load(path)
+    form, metadata, arrays = read_model(path, DENSE, SHARED)
+    return (ConvNetwork if form is SHARED else Network)._restored(path, metadata, arrays)
+
+
+def model_about(path: str | PathLike[str]) -> dict[str, Any]:
+    """What the network in a file belongs to: what was given to `save`, and the version that wrote it.
+
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Network([[1.0]], [2.0]).save(os.path.join(folder, "model"), about={"data": "a1"})
+    ...     model_about(path)["data"]
+    'a1'
+    """
+    _, metadata, _ = read_model(path, DENSE, SHARED)
+    try:
+        return stored_about(metadata)
+    except ValueError as error:
+        raise ModelFileError(f"{path} is not a valid planted model: {error}") from None

@@ -6,6 +6,7 @@ JAX computes in float32 unless told otherwise. Public functions that compute are
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -15,6 +16,29 @@ import numpy as np
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_computed_in: int | None = None
+
+
+class ForkError(RuntimeError):
+    """A process was forked from one that had computed already, where JAX would wait without end."""
+
+
+def check_process() -> None:
+    """Raise a :class:`ForkError` in a process that was forked after JAX had computed in its parent.
+
+    JAX's threads are not there after a fork, and whatever waits for them waits for ever.
+
+    >>> check_process()
+    """
+    global _computed_in
+    here = os.getpid()
+    if _computed_in is None:
+        _computed_in = here
+    if _computed_in != here:
+        raise ForkError(
+            "this process was forked after planted had computed in its parent, and JAX does not survive that: start "
+            "processes with multiprocessing.get_context('spawn'), or before the first computation"
+        )
 
 
 def float64(function: Callable[P, T]) -> Callable[P, T]:
@@ -30,6 +54,7 @@ def float64(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+        check_process()
         with jax.enable_x64(True):
             return function(*args, **kwargs)
 

@@ -8,6 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
+def check_plain(name: str, value: Any) -> None:
+    """Raise a ValueError for what would turn into numbers that it does not mean: masked, complex, times.
+
+    >>> check_plain("X", np.ma.masked_equal([1.0, 2.0], 2.0))
+    Traceback (most recent call last):
+    ValueError: X has masked values: fill them in, or leave their rows out
+    """
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} has masked values: fill them in, or leave their rows out")
+    kind = getattr(getattr(value, "dtype", None), "kind", "f")
+    words = {"c": "complex numbers", "m": "spans of time", "M": "dates"}
+    if kind in words:
+        raise ValueError(f"{name} holds {words[kind]}, not real numbers")
+
+
 def as_matrix(name: str, value: ArrayLike, ndim: int = 2) -> np.ndarray:
     """`value` as a finite float64 array with `ndim` dimensions.
 
@@ -17,6 +32,7 @@ def as_matrix(name: str, value: ArrayLike, ndim: int = 2) -> np.ndarray:
     Traceback (most recent call last):
     ValueError: X has a NaN or infinite value in row 0
     """
+    check_plain(name, value)
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):

@@ -22,6 +22,7 @@ from planted.plots._results import (
     save_study,
 )
 from planted.plots._trajectory import Trajectory, follow
+from planted.plots._write import save_figure
 
 __all__ = [
     "KINDS",
@@ -42,6 +43,7 @@ __all__ = [
     "plot_widths",
     "save_conv_fit",
     "save_demo",
+    "save_figure",
     "save_fit",
     "save_picture",
     "save_study",

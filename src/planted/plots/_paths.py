@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from functools import cache
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from planted.numerics.files import write_whole
 from planted.plots._trajectory import Trajectory
 
 _SMALL = 1e-16
@@ -91,7 +94,9 @@ def animate_permutation(path: Trajectory, file: str | PathLike[str], seconds: fl
         return (image,)
 
     film = FuncAnimation(figure, draw, frames=shown, cache_frame_data=False)
-    film.save(os.fspath(file), writer=PillowWriter(fps=max(1, round(len(shown) / seconds))))
+    with tempfile.TemporaryDirectory() as folder:
+        film.save(os.path.join(folder, "film.gif"), writer=PillowWriter(fps=max(1, round(len(shown) / seconds))))
+        write_whole(Path(file), Path(folder, "film.gif").read_bytes())
 
 
 def _changing(frames: np.ndarray, least: float = 0.04) -> list[int]:

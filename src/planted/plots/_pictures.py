@@ -20,6 +20,7 @@ from planted.objectives import Objective, PopulationLandscape, PopulationSquared
 from planted.plots._landscapes import plot_slice, plot_spectrum
 from planted.plots._paths import animate_permutation, plot_descent, plot_permutation_frames, plot_sphere
 from planted.plots._trajectory import Trajectory, follow
+from planted.plots._write import save_figure
 from planted.solvers import silent
 from planted.starts import random_rows
 
@@ -92,7 +93,7 @@ def save_picture(
     wide = {"permutation": (12, 2.9), "slices": (12, 4), "sphere": (5, 5)}.get(kind, (7, 4))
     figure = Figure(figsize=wide, layout="constrained")
     _draw(kind, paths, losses, figure)
-    figure.savefig(file, dpi=150)
+    save_figure(figure, file)
     return paths
 
 

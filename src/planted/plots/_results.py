@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from planted.networks import Network, match
+from planted.plots._write import save_figure
 
 
 def plot_losses(result: Any, axis: Any) -> None:
@@ -97,7 +98,7 @@ def save_fit(
     if widths is not None:
         plot_widths(widths, result.network.n_hidden, axes[2])
     figure.suptitle(f"{result.status}: relative loss {result.relative_loss:.2g}")
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path)
 
 
 def plot_filter(filter: np.ndarray, patch_shape: tuple[int, int] | None, axis: Any) -> None:
@@ -156,7 +157,7 @@ def save_conv_fit(
     plot_two_phases(steps, losses, labels, middle)
     plot_prediction(prediction, y, right)
     figure.suptitle(f"{result.status}: {result.reason}")
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path)
 
 
 def save_demo(path: str | PathLike[str], start: np.ndarray, network: Network, teacher: Network, result: Any) -> None:
@@ -178,7 +179,7 @@ def save_demo(path: str | PathLike[str], start: np.ndarray, network: Network, te
     after.set(title=f"recovered: weight error {found.weight_error:.1e}")
     plot_losses(result, losses)
     losses.set(title="on the way")
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path)
 
 
 def save_study(path: str | PathLike[str], study: Any) -> None:
@@ -194,4 +195,4 @@ def save_study(path: str | PathLike[str], study: Any) -> None:
     study.draw(figure)
     verdicts = "; ".join(f"{c.statement}: {c.verdict}" for c in study.claims)
     figure.suptitle(f"{study.name}: {study.title}\n{fill(verdicts, 150)}", fontsize=9)
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path)

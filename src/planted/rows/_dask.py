@@ -6,8 +6,10 @@ The one module that imports Dask (`pip install planted[dask]`).
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +38,8 @@ try:
 except ImportError:
     raise ImportError("the Dask engine needs Dask: install planted[dask]") from None
 
+PATIENCE = 30.0
+"""Seconds without workers, or without a word of the scheduler, after which a pass is given up."""
 _GROUP = 16
 _ATTEMPTS = 10
 _BUNDLE = 16
@@ -153,11 +157,40 @@ def local_cluster(workers: int | None = None) -> tuple[distributed.Client, distr
     """A client of a new cluster of spawned processes on this machine, one thread each, and the cluster."""
     with dask.config.set({"distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT}):
         cluster = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", memory_limit=0
-        )
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0,
+            **_security(),
+        )  # fmt: skip
     client = distributed.Client(cluster)
     client.register_plugin(OneThread(len(cluster.workers)))
     return client, cluster
+
+
+def _security() -> dict[str, Any]:
+    """TLS with a key of this run alone, so that no other process on the machine can have code run in the fit."""
+    try:
+        return {"security": distributed.Security.temporary(), "protocol": "tls://", "host": "127.0.0.1"}
+    except ImportError:
+        warnings.warn(
+            "the local Dask cluster is open to other processes of this machine: install cryptography to close it",
+            stacklevel=4,
+        )
+        return {"host": "127.0.0.1"}
+
+
+class _QuietLogs:
+    """Leaves out Dask's own reports of what breaks, tracebacks before our sentence, while the connection is ours."""
+
+    names = ("distributed", "distributed.core", "distributed.client", "asyncio", "tornado.application")
+
+    def __init__(self) -> None:
+        self.levels = {name: logging.getLogger(name).level for name in self.names}
+        for name in self.names:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+    def close(self) -> None:
+        """As it was."""
+        for name, level in self.levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 class DaskEngine(Engine):
@@ -306,7 +339,8 @@ class DaskEngine(Engine):
         return self._submit([chunk], task, args)[0]
 
     def _result(self, future: Any) -> Any:
-        """What a task returned; a scheduler that is gone is an error, not a wait without end."""
+        """What a task returned; a scheduler that is gone, silent or without workers is an error, not a wait."""
+        patient_until = time.monotonic() + PATIENCE
         while True:
             try:
                 return future.result(timeout=5)
@@ -315,11 +349,33 @@ class DaskEngine(Engine):
             except (TimeoutError, distributed.TimeoutError):
                 if self.client.status not in ("running", "connecting"):
                     raise self._lost(None) from None
+                trouble = self._trouble()
+                if not trouble:
+                    patient_until = time.monotonic() + PATIENCE
+                elif time.monotonic() > patient_until:
+                    raise RowsLostError(trouble) from None
             except _LOST as error:
                 # An error of the task itself is the caller's to see.
                 if future.status == "error":
                     raise
                 raise self._lost(error) from None
+
+    def _trouble(self) -> str:
+        """What keeps a result from coming, in words; empty where the cluster is alive and has workers."""
+        try:
+            scheduler: Any = self.client.scheduler
+            known = self.client.sync(scheduler.identity, callback_timeout=5)
+        except Exception:
+            return (
+                f"the Dask scheduler at {self.address} has not answered for {PATIENCE:.0f} s: see whether its "
+                "machine is there, and start it again"
+            )
+        if known.get("workers"):
+            return ""
+        return (
+            f"the Dask cluster at {self.address} has had no workers for {PATIENCE:.0f} s: start some, with "
+            f"`dask worker {self.address}`"
+        )
 
     def _lost(self, error: BaseException | None) -> RowsLostError:
         return RowsLostError(
@@ -427,12 +483,14 @@ def dask_engine(scheduler: str | None = None, workers: int | None = None) -> Das
     """
     if scheduler is None:
         client, cluster = local_cluster(workers)
-        return DaskEngine(client, (client, cluster))
+        return DaskEngine(client, (client, cluster, _QuietLogs()))
+    quiet = _QuietLogs()
     try:
         client = distributed.Client(scheduler, timeout=10)
     except (OSError, TimeoutError, ValueError):
-        raise OSError(f"no Dask scheduler answers at {scheduler}") from None
-    return DaskEngine(client, (client,))
+        quiet.close()
+        raise OSError(f"no Dask scheduler answers at {scheduler}: start one with `dask scheduler`") from None
+    return DaskEngine(client, (client, quiet))
 
 
 def spread(engine: DaskEngine, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:

@@ -1,225 +1,53 @@
 """Rows in files that need not fit in memory: Parquet files and folders of them, CSV, NPY.
 
-Chunks are read when they are computed on, so memory is that of a few chunks.
+Chunks are read when they are computed on, so memory is that of a few chunks. The same readers serve tables that are
+read into memory, so that both take the same files and say the same of those that they cannot take.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from planted.names import unknown
-from planted.rows._chunks import Arrays, ChunkedRows, Engine, LocalEngine, Scratch, aligned, rows_in_a_chunk
+from planted.numerics.reading import DataError, check_source
+from planted.rows._chunks import ChunkedRows, Engine, LocalEngine
+from planted.rows._csv import csv_chunks
+from planted.rows._npy import npy_chunks, npy_dtype
+from planted.rows._parquet import parquet_chunks
+from planted.rows._tables import Wanted
 
-KINDS = (".parquet", ".csv", ".tsv", ".npy")
-_SCAN_BYTES = 2**24
-
-
-@dataclass(frozen=True)
-class ParquetChunk:
-    """Some rows of a Parquet file."""
-
-    path: str
-    offset: int
-    start: int
-    rows: int
-    features: tuple[str, ...]
-    targets: tuple[str, ...]
-    dtype: str
-
-    def load(self, scratch: Scratch | None = None) -> Arrays:
-        """The rows themselves."""
-        import polars as pl
-
-        kind = pl.Float32 if self.dtype == "float32" else pl.Float64
-        columns = [pl.col(name).cast(kind) for name in (*self.features, *self.targets)]
-        frame = pl.scan_parquet(self.path).slice(self.offset, self.rows).select(columns).collect()
-        return _split(frame, self)
+KINDS = (".parquet", ".csv", ".tsv", ".txt", ".npy")
 
 
-@dataclass(frozen=True)
-class CsvChunk:
-    """Some whole lines of a CSV file: its bytes from `begin` to `end`."""
-
-    path: str
-    begin: int
-    end: int
-    start: int
-    rows: int
-    columns: tuple[str, ...]
-    features: tuple[str, ...]
-    targets: tuple[str, ...]
-    separator: str
-    dtype: str
-
-    def load(self, scratch: Scratch | None = None) -> Arrays:
-        """The rows themselves."""
-        import polars as pl
-
-        with open(self.path, "rb") as file:
-            file.seek(self.begin)
-            content = file.read(self.end - self.begin)
-        kind = pl.Float32 if self.dtype == "float32" else pl.Float64
-        wanted = (*self.features, *self.targets)
-        schema = {name: kind if name in wanted else pl.String for name in self.columns}
-        try:
-            frame = pl.read_csv(content, has_header=False, separator=self.separator, schema=schema)
-        except pl.exceptions.PolarsError as error:
-            reason = str(error).splitlines()[0]
-            raise ValueError(f"{self.path}, rows {self.start + 1} to {self.start + self.rows}: {reason}") from None
-        return _split(frame, self)
+def _paths(path: Path) -> list[Path]:
+    """The files that a path stands for."""
+    check_source(path, folder=True)
+    if not path.is_dir():
+        if path.suffix not in KINDS:
+            kinds = ", ".join(KINDS)
+            raise DataError(f"{path}: unknown kind of file {path.suffix!r}; files read in blocks are {kinds}")
+        return [path]
+    paths = sorted(entry for entry in path.rglob("*.parquet") if entry.is_file())
+    if not paths:
+        raise DataError(f"{path} is a folder without Parquet files")
+    return [check_source(entry) for entry in paths]
 
 
-@dataclass(frozen=True)
-class NpyChunk:
-    """Some rows of a C-ordered array (n, columns) in an NPY file."""
-
-    path: str
-    offset: int
-    start: int
-    rows: int
-    width: int
-    stored: str
-    features: tuple[int, ...] | None
-    targets: tuple[int, ...]
-    dtype: str
-
-    def load(self, scratch: Scratch | None = None) -> Arrays:
-        """The rows themselves."""
-        # A map of this chunk only: pages of a larger one would count as resident memory.
-        table = np.memmap(self.path, self.stored, "r", self.offset, (self.rows, self.width))
-        chosen = table[:, : self.targets[0]] if self.features is None else table[:, list(self.features)]
-        aim = table[:, self.targets[0]] if len(self.targets) == 1 else table[:, list(self.targets)]
-        make = aligned if scratch is None else scratch
-        x, y = make(chosen.shape, self.dtype), make(aim.shape, self.dtype)
-        np.copyto(x, chosen, casting="unsafe")
-        np.copyto(y, aim, casting="unsafe")
-        return x, y, None
-
-
-def _split(frame: Any, chunk: ParquetChunk | CsvChunk) -> Arrays:
-    if frame.height != chunk.rows:
-        raise ValueError(f"{chunk.path} has changed: {chunk.rows} rows were expected, {frame.height} are there")
-    x = frame.select(list(chunk.features)).to_numpy(order="c")
-    # Missing values become NaN, which the first pass refuses.
-    y = frame[chunk.targets[0]] if len(chunk.targets) == 1 else frame.select(list(chunk.targets))
-    return np.asarray(x, chunk.dtype), np.array(y.to_numpy(), chunk.dtype, order="C"), None
-
-
-def _choose(path: Path, columns: list[str], targets: tuple[str, ...], features: list[str] | None) -> tuple[str, ...]:
-    for name in [*(features or []), *targets]:
-        if name not in columns:
-            raise ValueError(f"{path}: {unknown('column', name, tuple(columns))}")
-    chosen = tuple(features) if features is not None else tuple(name for name in columns if name not in targets)
-    both = next((name for name in targets if name in chosen), None)
-    if both is not None:
-        raise ValueError(f"{path}: column {both!r} is both an input and the target")
-    if not chosen:
-        raise ValueError(f"{path} has no input columns besides the target")
-    return chosen
-
-
-def _parquet(
-    paths: list[Path], targets: tuple[str, ...], features: list[str] | None, dtype: str, size: int | None
-) -> Any:
-    import polars as pl
-
-    chunks: list[ParquetChunk] = []
-    chosen: tuple[str, ...] | None = None
-    start = 0
-    for path in paths:
-        try:
-            lazy = pl.scan_parquet(path)
-            schema = lazy.collect_schema()
-            n = int(lazy.select(pl.len()).collect().item())
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise ValueError(f"{path} cannot be read as parquet: {str(error).splitlines()[0]}") from None
-        own = _choose(path, schema.names(), targets, features if chosen is None else list(chosen))
-        chosen = own if chosen is None else chosen
-        for name in (*own, *targets):
-            if not (schema[name].is_numeric() or schema[name] == pl.Boolean):
-                raise ValueError(f"{path}: column {name!r} holds {schema[name]}, not numbers")
-        step = size or rows_in_a_chunk(len(own) + len(targets))
-        for offset in range(0, n, step):
-            rows = min(step, n - offset)
-            chunks.append(ParquetChunk(str(path), offset, start + offset, rows, own, targets, dtype))
-        start += n
-    return chunks, chosen
-
-
-def _csv(path: Path, targets: tuple[str, ...], features: list[str] | None, dtype: str, size: int | None) -> Any:
-    separator = "\t" if path.suffix == ".tsv" else ","
-    with path.open("rb") as file:
-        header = file.readline()
-        columns = [name.strip().strip('"') for name in header.decode("utf-8-sig").rstrip("\r\n").split(separator)]
-        chosen = _choose(path, columns, targets, features)
-        step = size or rows_in_a_chunk(len(chosen) + len(targets))
-        chunks: list[CsvChunk] = []
-        begin, start, counted, position, tail = len(header), 0, 0, len(header), False
-
-        def cut(end: int, rows: int) -> None:
-            nonlocal begin, start
-            chunks.append(
-                CsvChunk(str(path), begin, end, start, rows, tuple(columns), chosen, targets, separator, dtype)
-            )
-            begin, start = end, start + rows
-
-        # Lines are counted once; a line break inside quotes does not occur in a table of numbers.
-        while piece := file.read(_SCAN_BYTES):
-            breaks = np.flatnonzero(np.frombuffer(piece, np.uint8) == 10) + 1
-            used = 0
-            while counted + len(breaks) - used >= step:
-                used += step - counted
-                cut(position + int(breaks[used - 1]), step)
-                counted = 0
-            counted += len(breaks) - used
-            position += len(piece)
-            tail = not piece.endswith(b"\n")
-        rest = counted + (1 if tail else 0)
-        if rest:
-            cut(position, rest)
-    return chunks, chosen
-
-
-def _npy(path: Path, targets: tuple[str, ...], features: list[str] | None, dtype: str, size: int | None) -> Any:
-    try:
-        table = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path} cannot be read as npy: {error}") from None
-    if table.ndim != 2 or not table.flags.c_contiguous or not np.issubdtype(table.dtype, np.number):
-        raise ValueError(f"{path} must hold numbers (rows, columns) in C order, not {table.dtype} {table.shape}")
-    n, width = table.shape
-    columns = [*(f"x{i}" for i in range(width - 1)), "y"]
-    chosen = _choose(path, columns, targets, features)
-    place = {name: i for i, name in enumerate(columns)}
-    plain = features is None and targets == ("y",)
-    step = size or rows_in_a_chunk(width)
-    common = {
-        "width": width,
-        "stored": table.dtype.str,
-        "targets": tuple(place[name] for name in targets),
-        "dtype": dtype,
-    }
-    picked = None if plain else tuple(place[name] for name in chosen)
-    chunks = [
-        NpyChunk(
-            str(path), int(table.offset) + begin * width * table.dtype.itemsize, begin, min(step, n - begin),
-            features=picked, **common,
-        )
-        for begin in range(0, n, step)
-    ]  # fmt: skip
-    return chunks, chosen
+def _chunks(paths: list[Path], wanted: Wanted, in_memory: bool) -> tuple[list[Any], tuple[str, ...]]:
+    kind = paths[0].suffix
+    if kind == ".parquet":
+        return parquet_chunks(paths, wanted, in_memory)
+    return (npy_chunks if kind == ".npy" else csv_chunks)(paths[0], wanted)
 
 
 def file_rows(
     path: str | PathLike[str],
     target: str | Sequence[str] = "y",
-    features: list[str] | None = None,
+    features: Sequence[str] | None = None,
     *,
     dtype: Any = None,
     chunk_rows: int | None = None,
@@ -256,28 +84,41 @@ def file_rows(
     """
     path = Path(path)
     targets = (target,) if isinstance(target, str) else tuple(target)
-    if path.is_dir():
-        paths = sorted(p for p in path.rglob("*.parquet") if p.is_file())
-        if not paths:
-            raise ValueError(f"{path} is a folder without Parquet files")
-    elif path.is_file():
-        paths = [path]
-    else:
-        raise ValueError(f"no data file or folder at {path}")
-    kind = paths[0].suffix
-    if kind not in KINDS:
-        raise ValueError(f"{path}: unknown kind of file {kind!r}; files read in blocks are {', '.join(KINDS)}")
+    paths = _paths(path)
     if dtype is None:
-        stored = np.load(path, mmap_mode="r", allow_pickle=False).dtype if kind == ".npy" else None
-        dtype = np.float32 if stored == np.float32 else np.float64
+        dtype = np.float32 if paths[0].suffix == ".npy" and npy_dtype(path) == np.float32 else np.float64
     name = np.dtype(dtype).name
     if name not in ("float32", "float64"):
         raise ValueError(f"rows are held in float32 or float64, not {name}")
-    if kind == ".parquet":
-        chunks, chosen = _parquet(paths, targets, features, name, chunk_rows)
-    else:
-        chunks, chosen = (_npy if kind == ".npy" else _csv)(path, targets, features, name, chunk_rows)
+    wanted = Wanted(targets, None if features is None else tuple(features), name, chunk_rows)
+    chunks, chosen = _chunks(paths, wanted, in_memory=False)
     if not chunks:
-        raise ValueError(f"{path} has no rows")
+        raise DataError(f"{path} has a header but no rows")
     shape = () if len(targets) == 1 else (len(targets),)
     return ChunkedRows(tuple(chunks), (len(chosen),), engine or LocalEngine(), chosen, target_shape=shape)
+
+
+def read_file(
+    path: str | PathLike[str], targets: Sequence[str] = (), features: Sequence[str] | None = None
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """All rows of a file as arrays: inputs (n, d), targets (n,), or (n, m) for other numbers of them, and names.
+
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "a.csv")
+    ...     _ = open(path, "w").write("u,v\\n1,2\\n")
+    ...     read_file(path, ["v"])
+    (array([[1.]]), array([2.]), ('u',))
+    """
+    path = Path(path)
+    wanted = Wanted(tuple(targets), None if features is None else tuple(features), "float64")
+    chunks, chosen = _chunks(_paths(check_source(path)), wanted, in_memory=True)
+    if not chunks:
+        raise DataError(f"{path} has a header but no rows")
+    n = sum(chunk.rows for chunk in chunks)
+    X = np.empty((n, len(chosen)))
+    y = np.empty((n, *(() if len(targets) == 1 else (len(targets),))))
+    for chunk in chunks:
+        part = slice(chunk.start, chunk.start + chunk.rows)
+        X[part], y[part], _ = chunk.load()
+    return X, y, chosen

@@ -31,7 +31,7 @@ def open_rows(X: Any, y: Any = None) -> ChunkedRows:
     --------
     >>> open_rows("nowhere.parquet")
     Traceback (most recent call last):
-    ValueError: no data file or folder at nowhere.parquet
+    planted.numerics.reading.DataError: no data file or folder at nowhere.parquet
     """
     if isinstance(X, ChunkedRows):
         return X

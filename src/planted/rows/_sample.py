@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from planted.numerics.reading import check_columns
 from planted.rows._chunks import Arrays, ChunkedRows, row_keys
 
 _SPARE = 6.0
@@ -28,6 +29,8 @@ class Survey:
         Of the targets, weighted; summed over several outputs.
     first, second : arrays (d,), (d, d)
         Means of x and xxᵀ over all rows, inputs flat.
+    digest : int
+        Of every bit of every row and target, in their order, however they are cut: see :func:`row_digest`.
     seed, threshold : int, float
         The subsample is made of rows whose key is below the threshold; see :meth:`ChunkedRows.without`.
     """
@@ -45,6 +48,7 @@ class Survey:
     second: np.ndarray
     seed: int = 0
     threshold: float = 2.0
+    digest: int = 0
 
     @classmethod
     def of(cls, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Survey:
@@ -68,6 +72,7 @@ class Survey:
             largest=y.max(axis=0),
             first=np.average(flat, axis=0, weights=weight),
             second=flat.T @ (flat if weight is None else flat * weight[:, None]) / total,
+            digest=row_digest((X, y, weight), 0),
         )
 
     @property
@@ -79,6 +84,36 @@ class Survey:
     def constant(self) -> bool:
         """Whether no target varies."""
         return bool(np.all(self.smallest == self.largest))
+
+
+def _odd(start: int, count: int) -> np.ndarray:
+    """Odd numbers (count,) of 64 bits that belong to the places start, start + 1, … and look random."""
+    z = (np.arange(start, start + count, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))) | np.uint64(1)
+
+
+def row_digest(arrays: Arrays, start: int) -> int:
+    """Σ_i r_i Σ_j c_j bits(value_ij) modulo 2⁶⁴ over rows from `start` on, r_i and c_j odd numbers of their places.
+
+    Parts of the rows add up to the digest of all, and a change of any one value, or of the order of rows, changes it.
+
+    >>> X, y = np.arange(6.0).reshape(3, 2), np.ones(3)
+    >>> whole, first, last = (row_digest((X[a:b], y[a:b], None), a) for a, b in ((0, 3), (0, 1), (1, 3)))
+    >>> whole == (first + last) % 2**64, row_digest((X[::-1], y, None), 0) == whole
+    (True, False)
+    """
+    x, y, weight = arrays
+    rows, n = np.zeros(len(y), np.uint64), len(y)
+    place = 0
+    for part in (x, y, weight):
+        if part is None:
+            continue
+        bits = np.ascontiguousarray(part, np.float64).reshape(n, -1).view(np.uint64)
+        rows += bits @ _odd(place, bits.shape[1])
+        place += bits.shape[1]
+    return int(rows @ _odd(start, n))
 
 
 def look(arrays: Arrays, start: int, seed: int, threshold: float) -> dict[str, Any]:
@@ -107,6 +142,7 @@ def look(arrays: Arrays, start: int, seed: int, threshold: float) -> dict[str, A
         "ends": np.stack([targets.min(axis=0), targets.max(axis=0)]),
         "first": weighted.sum(axis=0),
         "second": weighted.T @ flat,
+        "digest": row_digest(arrays, start),
     }
 
 
@@ -124,8 +160,14 @@ def survey(rows: ChunkedRows, sample: int, seed: int = 0) -> Survey:
     ((10, 1), 499.5, False)
     """
     n = rows.n_rows
+    check_columns("the table", int(np.prod(rows.row_shape)))
     threshold = 2.0 if n <= sample else min(1.0, (sample + _SPARE * sample**0.5 + 1) / n)
-    parts = list(rows.engine.each(rows.chunks, look, seed, threshold))
+    parts: list[dict[str, Any]] = []
+    moments: Any = 0.0
+    for part in rows.engine.each(rows.chunks, look, seed, threshold):
+        # Columns × columns: added up at once, not kept chunk by chunk.
+        moments = moments + part.pop("second")
+        parts.append(part)
     keys = np.concatenate([part["keys"] for part in parts])
     order = np.arange(n) if n <= sample else np.argsort(keys, kind="stable")[:sample]
 
@@ -147,7 +189,8 @@ def survey(rows: ChunkedRows, sample: int, seed: int = 0) -> Survey:
         smallest=ends[:, 0].min(axis=0),
         largest=ends[:, 1].max(axis=0),
         first=np.sum([part["first"] for part in parts], axis=0) / total,
-        second=np.sum([part["second"] for part in parts], axis=0) / total,
+        second=moments / total,
+        digest=sum(part["digest"] for part in parts) % 2**64,
         seed=seed,
         threshold=2.0 if n <= sample else float(np.nextafter(keys[order[-1]], 2.0)),
     )

@@ -1,0 +1,117 @@
+"""The boundary at which whatever goes wrong with a file a caller gives becomes one sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+SENTENCE = 480
+"""Characters that a message may have."""
+MOST_COLUMNS = 4096
+"""Inputs that a table may have: their second moments are columns × columns."""
+_FREE_BYTES = 2**28
+
+
+class DataError(ValueError):
+    """A data file, or something in it, cannot be used; the message says what and where."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(shortened(sentence))
+
+
+def shortened(text: str, length: int = SENTENCE) -> str:
+    """`text` in one line of at most `length` characters, the middle left out.
+
+    >>> shortened("a" * 30 + "b" * 30, 21)
+    'aaaaaaaaa … bbbbbbbbb'
+    """
+    # A message may be as long as the file: what is far beyond the limit is not looked at.
+    if len(text) > 8 * length:
+        text = text[: 4 * length] + text[-4 * length :]
+    line = " ".join(text.split())
+    half = (length - 3) // 2
+    return line if len(line) <= length else f"{line[:half]} … {line[-half:]}"
+
+
+def check_source(path: str | PathLike[str], what: str = "data", folder: bool = False) -> Path:
+    """`path` if it is a regular file with something in it, or a folder where one may be given; else a DataError.
+
+    >>> check_source("/dev/zero")
+    Traceback (most recent call last):
+    planted.numerics.reading.DataError: /dev/zero is no regular file
+    """
+    path = Path(path)
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise DataError(f"no {what} file{' or folder' if folder else ''} at {path}") from None
+    except OSError as error:
+        why = "its symbolic links go in circles" if error.errno == errno.ELOOP else error.strerror
+        raise DataError(f"{path} cannot be read: {why}") from None
+    except ValueError:
+        raise DataError(f"no {what} file has a null character in its name") from None
+    if stat.S_ISDIR(status.st_mode):
+        if not folder:
+            raise DataError(f"{path} is a folder, not a {what} file")
+    elif not stat.S_ISREG(status.st_mode):
+        raise DataError(f"{path} is no regular file")
+    elif status.st_size == 0:
+        raise DataError(f"{path} is empty")
+    if not os.access(path, os.R_OK):
+        raise DataError(f"{path} cannot be read: Permission denied")
+    return path
+
+
+@contextmanager
+def reading(path: str | PathLike[str], kind: str = "") -> Iterator[None]:
+    """Turn whatever goes wrong inside into a DataError that names the file.
+
+    A reader's library may raise anything on a damaged file; some raise what is no `Exception`.
+
+    >>> with reading("a.npy", "npy"):
+    ...     raise EOFError("No data left in file")
+    Traceback (most recent call last):
+    planted.numerics.reading.DataError: a.npy cannot be read as npy: No data left in file
+    """
+    try:
+        yield
+    except (DataError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except MemoryError:
+        raise DataError(f"{path} needs more memory than there is") from None
+    except BaseException as error:
+        lines = str(error).strip().splitlines()
+        reason = lines[0] if lines else type(error).__name__
+        raise DataError(f"{path} cannot be read{f' as {kind}' if kind else ''}: {reason}") from None
+
+
+def check_size(path: str | PathLike[str], declared: int, size: int) -> None:
+    """Raise a DataError if a file of `size` bytes declares more numbers than it can honestly hold.
+
+    Twice the file and 256 MB are allowed, so that reading takes at most four times the file and 500 MB.
+
+    >>> check_size("bomb.npz", 10**12, 1000)
+    Traceback (most recent call last):
+    planted.numerics.reading.DataError: bomb.npz declares 1,000,000 MB of numbers in a file of 0.001 MB...
+    """
+    if declared > 2 * size + _FREE_BYTES:
+        raise DataError(
+            f"{path} declares {declared / 1e6:,.0f} MB of numbers in a file of {size / 1e6:,.3g} MB: that is not read "
+            "into memory; read it in blocks, as Parquet or NPY, or write it uncompressed"
+        )
+
+
+def check_columns(path: object, columns: int) -> None:
+    """Raise a DataError if a table has more inputs than second moments can be held of.
+
+    >>> check_columns("wide.csv", 20_000)
+    Traceback (most recent call last):
+    planted.numerics.reading.DataError: wide.csv has 20,000 input columns, at most 4,096 are taken: choose some
+    """
+    if columns > MOST_COLUMNS:
+        raise DataError(f"{path} has {columns:,} input columns, at most {MOST_COLUMNS:,} are taken: choose some")
