@@ -15,7 +15,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_names_are_those_of_the_records():
-    assert names.METHODS == tuple(METHODS)
+    assert tuple(METHODS) == names.METHODS
     for table in (METHODS, LABELS, FILTERS):
         assert all(name == method.name for name, method in table.items())
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import Json, Quiet, Seed, check_folder, known, progress_bar
+from planted.cli._common import Json, Quiet, Seed, check_folder, known, names_in, progress_bar
 from planted.cli._patches import Patch, patch_shape
 from planted.cli._report import Report
 from planted.cli._sources import CheckpointFolder, Engine, Float32, Place, Resume, Scheduler, chosen_engine
@@ -41,6 +41,7 @@ def fit(
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture of the fit to this file (PNG, SVG or PDF).")
     ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page with everything about the fit (HTML).")] = None,
     intervals: Annotated[
         float | None, typer.Option(help="Print intervals for every parameter at this level, such as 0.95.")
     ] = None,
@@ -77,6 +78,7 @@ def fit(
         raise ValueError("--intervals takes a level between 0 and 1, such as 0.95")
     check_folder(out)
     check_folder(plot)
+    check_folder(report)
     if not data.exists():
         raise ValueError(f"no data file at {data}")
     shape = patch_shape(patch)
@@ -101,7 +103,9 @@ def fit(
             estimator.network_.save(out)
     if plot is not None:
         _draw(plot, estimator, source, shape)
-    return Report(estimator, source.names, out, plot, intervals).show(as_json)
+    if report is not None:
+        estimator.report(report, names=source.names, targets=names_in(target), model=str(out or ""))
+    return Report(estimator, source.names, out, plot, intervals, report).show(as_json)
 
 
 def _check_kind(conv: bool, dense: dict[str, bool], patches: dict[str, bool]) -> None:
