@@ -128,6 +128,14 @@ def test_every_loss_finds_the_teacher_from_near(driver, loss, inputs):
 
 
 @needs_browser
+def test_the_score_loss_with_both_signs_is_not_called_global(driver):
+    setting(driver, shape="orthonormal", neurons=3, inputs=3, students=3, loss="L", shift=1.4)
+    assert "both signs" in driver.find_element("id", "message").text
+    run_to_the_end(driver)
+    assert "global minimum" not in kinds(driver)
+
+
+@needs_browser
 def test_a_loss_that_cannot_see_the_neurons_says_so(driver):
     setting(driver, activation="tanh", loss="G")
     assert "cannot see the weights" in driver.find_element("id", "message").text

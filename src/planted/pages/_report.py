@@ -27,7 +27,7 @@ def write_report(path: str | PathLike[str], subject: Subject) -> Path:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     subject = Subject(Network([[3.0, 4.0]], [2.0]), "recovered", "by construction")
     ...     page = write_report(f"{folder}/report.html", subject)
-    ...     "10 · relu( 0.6 · x0 + 0.8 · x1 )" in page.read_text(encoding="utf-8")
+    ...     "10 · relu( 0.8 · x1 + 0.6 · x0 )" in page.read_text(encoding="utf-8")
     True
     """
     file = Path(path)
@@ -120,7 +120,7 @@ def formula(subject: Subject) -> str:
             for i in ranking[:_TERMS]
         ]
         if network.skip is not None:
-            terms.append(f"+ {_sum(np.atleast_2d(network.skip)[j], names, 0.0)}")
+            terms.append(" ".join(_terms(np.atleast_2d(network.skip)[j], names)) or "+ 0")
         shift = float(np.atleast_1d(network.intercept)[j])
         if shift:
             terms.append(f"{'−' if shift < 0 else '+'} {_number(abs(shift))}")
@@ -128,7 +128,7 @@ def formula(subject: Subject) -> str:
             terms.append(f"+ … {len(ranking) - _TERMS} more neurons")
         left = f"P({target} = 1)" if subject.labels else target
         text = "\n    ".join(escape(term) for term in terms) or "0"
-        lines.append(f"{escape(left)} = {text.removeprefix('+ ')}")
+        lines.append(f"{escape(left)} = {_opening(text)}")
     return "\n".join(lines)
 
 
@@ -152,17 +152,25 @@ def _next(subject: Subject) -> str:
     return f"<pre>{escape(chr(10).join(lines))}</pre><pre>{escape(shell)}</pre>"
 
 
-def _sum(weights: np.ndarray, names: list[str], shift: float) -> str:
+def _terms(weights: np.ndarray, names: list[str]) -> list[str]:
+    """The leading terms of weights·x, largest first."""
     order = np.argsort(-np.abs(weights), kind="stable")
     size = float(np.max(np.abs(weights), initial=0.0))
     leading = [i for i in order[:_INPUTS] if abs(weights[i]) > _SMALL * size]
     terms = [_term(weights[i], names[i]) for i in leading]
-    if len(order) > _INPUTS:
-        terms.append(f"+ … {len(order) - _INPUTS} more")
+    return terms + ([f"+ … {len(order) - _INPUTS} more"] if len(order) > _INPUTS else [])
+
+
+def _sum(weights: np.ndarray, names: list[str], shift: float) -> str:
+    terms = _terms(weights, names)
     if shift:
         terms.append(f"{'−' if shift < 0 else '+'} {_number(abs(shift))}")
-    text = " ".join(terms) or "0"
-    return f"−{text[2:]}" if text.startswith("− ") else text.removeprefix("+ ")
+    return _opening(" ".join(terms) or "0")
+
+
+def _opening(sum_: str) -> str:
+    """A sum whose first sign stands close to its term, or is left out."""
+    return f"−{sum_[2:]}" if sum_.startswith("− ") else sum_.removeprefix("+ ")
 
 
 def _term(factor: float, what: str) -> str:

@@ -104,9 +104,20 @@ const Explorer = (() => {
   // ---- runs ---------------------------------------------------------------------------------------------------
   function runner(name, x) {
     const loss = makeLoss(name), here = loss.onto(Float64Array.from(x));
-    const ideal = Losses.settle(loss, nearestTeacher(name, here)), least = Math.min(name === "squared" || name === "conv" ? 0 : loss.value(ideal), Infinity);
-    return { name, loss, least, ideal, ...fresh(loss, here) };
+    const least = name === "squared" || name === "conv" ? 0 : loss.value(Losses.settle(loss, nearestTeacher(name, here)));
+    return { name, loss, least, known: guaranteed(name, loss), ...fresh(loss, here) };
   }
+
+  /** Whether the teacher is known to be a global minimum: zero loss, or the theorem of the loss. */
+  function guaranteed(name, loss) {
+    const { weights } = state.teacher, k = weights.length, square = k === weights[0].length && k === state.students;
+    const orthonormal = weights.every((row, i) => weights.every((other, j) => Math.abs(dot(row, other) - (i === j ? 1 : 0)) < 1e-9));
+    if (name === "squared") return k <= state.students;
+    if (name === "f'") return k === state.students;
+    if (name === "F") return square;
+    return name === "conv" || (square && orthonormal && (name === "G" || new Set(loss.kappa.map(Math.sign)).size === 1));
+  }
+  const kindOf = (run) => Losses.certify(run.loss, shownPoint(run), run.known ? run.least : -Infinity);
 
   const fresh = (loss, x) => { const value = loss.value(x); return { x, value, rate: 0.1, steps: 0, path: [Float64Array.from(x)], at: [0], values: [value], done: false }; };
 
@@ -337,7 +348,7 @@ const Explorer = (() => {
     });
     const point = shownPoint(run), value = shown === null ? run.value : run.values[Math.min(shown, run.values.length - 1)], steps = shown === null ? run.steps : run.at[Math.min(shown, run.at.length - 1)];
     run.facts.textContent = "";
-    run.facts.append(...[["loss", show(value)], ["above the least", show(Math.max(0, value - run.least))], ["steps", show(steps)], ["worst angle to the teacher", `${show(worstAngle(run.name, point), 3)}°`]].map(([what, text]) => make("span", {}, make("span", { class: "soft" }, `${what} `), text)));
+    run.facts.append(...[["loss", show(value)], run.known ? ["above the least", show(Math.max(0, value - run.least))] : ["against the teacher", show(value - run.least)], ["steps", show(steps)], ["worst angle to the teacher", `${show(worstAngle(run.name, point), 3)}°`]].map(([what, text]) => make("span", {}, make("span", { class: "soft" }, `${what} `), text)));
     if (run.sliders) run.sliders.forEach((slider, i) => { slider.value = point[run.loss.d + i]; });
   }
 
@@ -355,7 +366,7 @@ const Explorer = (() => {
     if (kind === "teacher") return nearestTeacher(run.name, x).map((w, c) => w - x[c]);
     if (kind === "start") return run.path[0].map((w, c) => w - x[c]);
     if (kind === "random") { const random = generator(7 + state.seed), v = x.map(() => gaussian(random)), size = norm(v); return v.map((w) => w / size); }
-    const v = kind === "down" ? run.loss.valueAndGradient(x).gradient.map((g) => -g) : Float64Array.from(Losses.certify(run.loss, x, run.least).direction), size = norm(v) || 1;
+    const v = kind === "down" ? run.loss.valueAndGradient(x).gradient.map((g) => -g) : Float64Array.from(kindOf(run).direction), size = norm(v) || 1;
     return v.map((w) => w / size);
   }
   function renderLine() {
@@ -396,7 +407,7 @@ const Explorer = (() => {
     const every = Math.max(1, Math.ceil(run.path.length / 200));
     run.path.forEach((x, i) => { if (i % every === 0) { const [px, py] = spot(flat(x)); if (i) pen.lineTo(px, py); else pen.moveTo(px, py); } });
     pen.stroke(); pen.font = "600 12px system-ui, sans-serif"; pen.textAlign = "center";
-    [["start", start], ["here", here], ["teacher", goal]].forEach(([word, x]) => {
+    [...(run.path.length > 1 ? [["start", start]] : []), ["here", here], ["teacher", goal]].forEach(([word, x]) => {
       const [px, py] = spot(flat(x));
       pen.fillStyle = colour("--card"); pen.strokeStyle = colour("--ink"); pen.beginPath(); pen.arc(px, py, 5, 0, 7); pen.fill(); pen.stroke();
       pen.lineWidth = 3; pen.strokeStyle = colour("--card"); const up = py < 24 ? 18 : -10; pen.strokeText(word, px, py + up); pen.fillStyle = colour("--ink"); pen.fillText(word, px, py + up); pen.lineWidth = 1.5;
@@ -406,8 +417,8 @@ const Explorer = (() => {
   }
   function renderSpectrum() {
     place("spectrum").replaceChildren(...runners.map((run, index) => {
-      const found = Losses.certify(run.loss, shownPoint(run), run.least);
-      const trap = found.kind === "local minimum" ? " A trap: descent stays here." : "";
+      const found = kindOf(run);
+      const trap = found.kind === "local minimum" && worstAngle(run.name, shownPoint(run)) > 1 ? " A trap: descent stays here." : "";
       run.badge.replaceChildren(make("span", { class: `badge ${trap ? "trap" : found.kind.split(" ")[0]}` }, trap ? "trap" : found.kind));
       return make("div", {}, make("p", {}, make("span", { class: `badge ${trap ? "trap" : found.kind.split(" ")[0]}` }, found.kind), ` ${LOSS_WORDS[run.name]}: ${found.reason}.${trap} Gradient ${show(found.slope, 2)}${found.skipped ? `; ${found.skipped} direction${found.skipped > 1 ? "s" : ""} of length left out` : ""}.`),
         figure(chart([{ x: found.values.map((_, i) => i + 1), y: found.values, kind: "bars", colour: index ? "second" : "first" }], { width: 380, height: 180, xLabel: "eigenvalue, from the smallest", yLabel: "curvature", label: "spectrum of the Hessian" }), "", `spectrum-${run.name}`));
@@ -463,7 +474,10 @@ const Explorer = (() => {
     if (isConv() || place("loss").value === "conv") place("loss").value = "squared";
     state.teacher = { weights: trap.weights, output: trap.output, activation: "relu" };
     readControls();
-    const random = generator(11);
+    const random = generator(11), d = trap.weights[0].length, point = Float64Array.from(trap.student.flat()), near = nearestTeacher("squared", point);
+    // The inputs along which the student is wrong most are those to look at.
+    const wrong = Array.from({ length: d }, (_, c) => trap.student.reduce((sum, row, i) => sum + Math.abs(row[c] - near[i * d + c]), 0));
+    if (d > 3) state.axes = [...wrong.keys()].sort((a, b) => wrong[b] - wrong[a]).slice(0, 3).sort();
     state.start = Float64Array.from(trap.student.flat().map((w) => w + off * gaussian(random)));
     restart(true);
     say(`${trap.words[0].toUpperCase()}${trap.words.slice(1)}.`);

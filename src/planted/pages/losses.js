@@ -379,7 +379,7 @@ const Losses = (() => {
     return x;
   }
 
-  /** The kind of a point, as planted.certify has it, with its spectrum; `least` is the lowest value known. */
+  /** The kind of a point, as planted.certify has it, with its spectrum; `least` is the global minimum, −∞ if unknown. */
   function certify(loss, x, least) {
     const tolerance = 1e-6, { value, gradient } = loss.valueAndGradient(x), matrix = loss.hessian(x), lifted = loss.flat(x);
     const free = eigen(matrix.map((row, i) => row.map((h, j) => h - lifted.reduce((sum, v) => sum + v[i] * dot(v, matrix.map((line) => line[j])), 0))));
@@ -388,7 +388,7 @@ const Losses = (() => {
     const kept = free.values.map((lambda, i) => ({ lambda, vector: free.vectors[i] })).filter(({ vector }) => lifted.every((v) => Math.abs(dot(v, vector)) < 0.5));
     const values = kept.map(({ lambda }) => lambda), smallest = values[0];
     const answer = (kind, reason) => ({ kind, reason, value, slope, values, direction: kept[0].vector, skipped: lifted.length });
-    if (value - least <= 0.5 * tolerance ** 2 * size * long ** 2 + 1e-13 * Math.abs(least)) return answer("global minimum", "no student has a lower loss");
+    if (value - least <= 0.5 * tolerance ** 2 * size * long ** 2 + 1e-13 * Math.abs(value)) return answer("global minimum", "no student has a lower loss");
     if (slope > tolerance * size * long) return answer("not critical", "the gradient does not vanish");
     if (smallest < -tolerance * size) return answer("saddle", "the gradient vanishes and the Hessian has a negative eigenvalue");
     if (loss.name === "conv" && dot(x.subarray(0, loss.d), loss.core.goal) < 0) {

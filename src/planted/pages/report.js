@@ -7,7 +7,7 @@
   /** Rows of bars with whiskers, one row a neuron. */
   function bars(matrix) {
     const { rows, columns, values, lower, upper } = matrix;
-    const step = Math.max(14, Math.min(64, 820 / columns.length)), tall = 64, left = 90;
+    const step = Math.max(14, Math.min(110, 820 / columns.length)), tall = 64, left = 90;
     const slanted = columns.some((name) => name.length * 6.5 > step);
     const top = slanted ? 70 : 24;
     const width = left + step * columns.length + (slanted ? 60 : 12), height = top + tall * rows.length + 4;
@@ -25,7 +25,7 @@
       svg.append(draw("text", { x: left - 8, y: middle + 4, "text-anchor": "end", style: "fill:var(--ink)" }, name),
         draw("line", { x1: left, x2: left + step * columns.length, y1: middle, y2: middle, style: "stroke:var(--line)" }));
       values[i].forEach((value, j) => {
-        const x = left + step * (j + 0.5), wide = Math.min(0.6 * step, 26);
+        const x = left + step * (j + 0.5), wide = Math.min(0.6 * step, 34);
         const open = lower && (lower[i][j] === null || upper[i][j] === null);
         const low = lower && !open ? lower[i][j] : null, high = lower && !open ? upper[i][j] : null;
         const words = `${name}, ${columns[j]}: ${show(value)}${low !== null ? ` (${show(low)} to ${show(high)})` : open ? " (left open by the rows)" : ""}`;
@@ -156,7 +156,7 @@
       const cells = values.map((row, i) => row.map((value, j) => { const [r, g, b] = mix(value, ends); return `<rect x="${j * size}" y="${i * size}" width="${size}" height="${size}" fill="rgb(${r},${g},${b})"/>`; }).join("")).join("");
       return `<svg xmlns="${SVG_NAMESPACE}" viewBox="0 0 ${columns.length * size} ${rows.length * size}">${cells}</svg>`;
     };
-    const node = make("div", {}, tools, figure(holder, "Blue adds, orange subtracts; the darker, the larger.", matrix.title), read);
+    const node = make("div", {}, tools, figure(holder, "Blue adds, orange subtracts; the stronger the colour, the larger.", matrix.title), read);
     requestAnimationFrame(paint); addEventListener("resize", paint); addEventListener("themechange", paint); addEventListener("beforeprint", paint);
     return node;
   }

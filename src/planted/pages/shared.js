@@ -92,8 +92,10 @@ function table(columns, rows, name, { caption = "", cell = null } = {}) {
   });
   const quote = (value) => (value === null || value === undefined ? "" : /[",\n]/.test(String(value)) ? `"${String(value).replace(/"/g, '""')}"` : String(value));
   const csv = () => [columns, ...entries.map((entry) => entry.values)].map((row) => row.map(quote).join(",")).join("\n") + "\n";
-  const node = make("div", { class: `table${rows.length > 25 ? " long" : ""}${columns.length > 4 && rows.length < 60 ? " stacked" : ""}`, "data-name": name },
-    make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, ...heads)), body),
+  const long = rows.length > 25;
+  const node = make("div", { "data-name": name },
+    make("div", { class: `table${long ? " long" : ""}${columns.length > 4 && rows.length < 60 ? " stacked" : ""}`, tabindex: long ? 0 : undefined, role: long ? "group" : undefined, "aria-label": long ? `table ${name}` : undefined },
+      make("table", {}, caption ? make("caption", {}, caption) : "", make("thead", {}, make("tr", {}, ...heads)), body)),
     make("p", { class: "tools" }, make("button", { type: "button", class: "small", "aria-label": `download table ${name} as CSV`,
       onclick: () => download(`${name}.csv`, "text/csv", csv()) }, "CSV")));
   node.csv = csv;
@@ -106,6 +108,10 @@ function table(columns, rows, name, { caption = "", cell = null } = {}) {
  */
 function chart(series, { width = 460, height = 250, xLabel = "", yLabel = "", logY = false, logX = false, label = "", xRange = null, yRange = null, diagonal = false } = {}) {
   const left = 66, right = 12, top = 12, bottom = 40;
+  const spread = (axis) => { const values = series.flatMap((one) => one[axis]).filter((value) => value !== null && value > 0); return Math.max(...values) / Math.min(...values); };
+  // A logarithmic axis needs something to span.
+  if (logY && !(spread("y") > 3)) logY = false;
+  const whole = series.every((one) => one.x.every(Number.isInteger));
   const usable = (value, log) => value !== null && Number.isFinite(value) && (!log || value > 0);
   const range = (axis, log) => {
     const values = series.flatMap((one) => one[axis]).filter((value) => usable(value, log));
@@ -113,7 +119,7 @@ function chart(series, { width = 460, height = 250, xLabel = "", yLabel = "", lo
     if (!values.length) { low = log ? 0.1 : 0; high = 1; }
     if (axis === "y" && !log && series.some((one) => one.kind === "bars" || one.kind === "area")) { low = Math.min(low, 0); high = Math.max(high, 0); }
     if (log) { low = Math.log10(low); high = Math.log10(high); }
-    if (high - low < 1e-12 * Math.max(1, Math.abs(high))) { const room = Math.abs(high) * 0.1 || 0.5; low -= room; high += room; }
+    if (high - low < 1e-4 * Math.max(Math.abs(low), Math.abs(high)) || high === low) { const room = Math.abs(high) * 0.1 || 0.5; low -= room; high += room; }
     const room = log ? 0.05 * (high - low) : axis === "y" || diagonal ? 0.04 * (high - low) : 0.02 * (high - low);
     return [low - room, high + room];
   };
@@ -124,8 +130,8 @@ function chart(series, { width = 460, height = 250, xLabel = "", yLabel = "", lo
   const grid = "stroke:var(--line);stroke-width:1", words = "fill:var(--soft)";
   const marks = (low, high, log, count) => (log
     ? (high - low > 1.2 ? ticks(Math.ceil(low), Math.floor(high), count).filter(Number.isInteger) : ticks(low, high, 3)).map((power) => [10 ** power, Number.isInteger(power) ? `1e${power}`.replace("-", "−") : show(10 ** power, 3)])
-    : ticks(low, high, count).map((value) => [value, show(value)]));
-  for (const [value, text] of marks(x0, x1, logX, 6)) {
+    : ticks(low, high, count).map((value) => [value, show(value, 7)]));
+  for (const [value, text] of marks(x0, x1, logX, 6).filter(([value]) => !whole || Number.isInteger(value))) {
     svg.append(draw("line", { x1: X(value), x2: X(value), y1: top, y2: height - bottom, style: grid }),
       draw("text", { x: X(value), y: height - bottom + 15, "text-anchor": "middle", style: words }, text));
   }
@@ -155,8 +161,8 @@ function chart(series, { width = 460, height = 250, xLabel = "", yLabel = "", lo
   const named = series.filter((one) => one.label);
   named.forEach((one, index) => {
     const colour = `var(--${one.colour || ["first", "second", "third", "fourth"][series.indexOf(one) % 4]})`;
-    svg.append(draw("rect", { x: left + 8, y: top + 4 + 16 * index, width: 10, height: 10, style: `fill:${colour}` }),
-      draw("text", { x: left + 22, y: top + 13 + 16 * index, style: "fill:var(--ink)" }, one.label));
+    svg.append(draw("rect", { x: width - right - 12, y: top + 4 + 16 * index, width: 10, height: 10, style: `fill:${colour}` }),
+      draw("text", { x: width - right - 18, y: top + 13 + 16 * index, "text-anchor": "end", style: "fill:var(--ink)" }, one.label));
   });
   return svg;
 }

@@ -28,16 +28,16 @@
     { name: "Near is enough", paper: "Fu, Chi and Liang (2018)", steps: [
       ["Sigmoid neurons make labels. The paper's likelihood has no closed expectation; the squared loss of the same neurons is shown, with the same story.", () => set({ loss: "squared", activation: "sigmoid", neurons: 3, inputs: 3, students: 3, begin: "near" }, 3)],
       ["Close to the teacher the loss is strongly convex: all eigenvalues of the spectrum are positive, and descent converges by a constant factor a step.", () => { place("speed").value = 0.75; running(true); }],
-      ["From far away there is no such promise: the student may wander along flat valleys.", () => { set({ loss: "squared", activation: "sigmoid", neurons: 3, inputs: 3, students: 3, begin: "together" }, 3); }],
-      ["Watch the share left: it stays up for long.", () => { place("speed").value = 0.75; running(true); }],
+      ["From far away there is no such promise: here the spectrum has negative eigenvalues, so the loss is not convex.", () => { set({ loss: "squared", activation: "sigmoid", neurons: 3, inputs: 3, students: 3, begin: "together" }, 3); }],
+      ["This start gets there all the same, by a detour. Nothing guarantees that it does.", () => { place("speed").value = 0.75; running(true); }],
       ["So the start comes from elsewhere: moments of the labels give directions close enough to the teacher, and descent does the rest.", () => { set({ loss: "squared", activation: "sigmoid", neurons: 3, inputs: 3, students: 3, begin: "near" }, 6); place("speed").value = 0.75; running(true); }],
     ] },
     { name: "More neurons than needed", paper: "Soltanolkotabi, Javanmard and Lee (2017)", steps: [
       ["Quadratic neurons, more of them than the teacher has: the squared loss is convex in the matrix that they add up to.", () => set({ loss: "squared", activation: "quadratic", neurons: 2, inputs: 3, students: 4, shape: "random" }, 2)],
       ["Every start ends at zero loss. The neurons themselves need not be the teacher's: only their sum of squares is determined.", () => { place("speed").value = 1.25; running(true); }],
       ["ReLU neurons have no such convexity. Five around a circle trap every second start.", () => { choose({ loss: "squared", rival: "" }); loadTrap("five around the circle", 0.03); running(true); }],
-      ["The same teacher with a sixth student neuron: there is one more way round.", () => { set({ loss: "squared", shape: "around", neurons: 5, inputs: 2, students: 6 }, 3); place("speed").value = 1.5; running(true); }],
-      ["More neurons than needed make descent easier and the answer less definite. A designed loss makes it easy and definite.", () => { set({ loss: "squared", rival: "F", neurons: 4, inputs: 4, students: 4, shape: "slanted" }, 3); place("speed").value = 1.75; running(true); }],
+      ["The same teacher with a sixth student neuron: this start still ends above zero, though lower than the trap of five.", () => { set({ loss: "squared", shape: "around", neurons: 5, inputs: 2, students: 6 }, 3); place("speed").value = 1.5; running(true); }],
+      ["More neurons than needed make descent easier and the answer less definite. Of these two, which both get there, only F is guaranteed to.", () => { set({ loss: "squared", rival: "F", neurons: 4, inputs: 4, students: 4, shape: "slanted" }, 3); place("speed").value = 1.75; running(true); }],
     ] },
   ];
   const panel = place("tour"), calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
