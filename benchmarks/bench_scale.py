@@ -147,7 +147,6 @@ def fit(path: Path, hidden: int) -> None:
 def polish(rows: Any, hidden: int, columns: int, steps: int = 8) -> tuple[float, Any]:
     """Seconds of `steps` Newton steps over all rows, compilation left out, and the parameters they end at."""
     from planted.methods._large import polish_over
-
     from planted.rows import survey
 
     loss, params = loss_over(rows, hidden, columns)

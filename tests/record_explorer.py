@@ -1,4 +1,4 @@
-"""Record the animation of the README from the explorer itself: python tests/record_explorer.py docs/images/explore.gif"""
+"""Record the animation of the README from the explorer: python tests/record_explorer.py docs/images/explore.gif"""
 
 import io
 import sys
