@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow check format bench lock clean browser gallery docs
+.PHONY: help demo test slow check format bench lock clean browser gallery docs animation
 
 help:            ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
@@ -37,15 +37,18 @@ format: $(STAMP) ## put the code into the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-browser:         ## install Chromium for the tests of the gallery, where Debian's packages can be installed
+browser:         ## install Chromium for the tests of pages, where Debian's packages can be installed
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
 	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  { apt-get install -y -qq chromium chromium-driver || { apt-get update -qq && \
 	    apt-get install -y -qq chromium chromium-driver; }; } >/dev/null 2>&1; } || \
-	  echo "no Chromium and no way to install it here: the tests of the gallery in a browser are left out"
+	  echo "no Chromium and no way to install it here: the tests of pages in a browser are left out"
 
 gallery: $(STAMP) ## run every figure of the papers (up to two hours) into results/ and docs/
 	$(BIN)/planted reproduce --all --full --jobs 2 --out results --gallery --markdown docs
+
+animation: $(STAMP) browser ## record the animation of the README from the explorer
+	$(BIN)/python tests/record_explorer.py docs/images/explore.gif
 
 docs: $(STAMP)   ## build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

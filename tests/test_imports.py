@@ -22,6 +22,7 @@ LAYERS = [
     {"solvers"},
     {"certificates"},
     {"methods"},
+    {"pages"},
     {"estimators"},
     {"bench", "plots"},
     {"reproduce"},

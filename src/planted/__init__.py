@@ -20,6 +20,7 @@ _MODULES = (
     "methods",
     "networks",
     "objectives",
+    "pages",
     "plots",
     "reproduce",
     "rows",

@@ -13,7 +13,7 @@ import pytest
 from planted import Network, datasets, match
 from planted.cli import main
 
-COMMANDS = ("demo", "fit", "predict", "certify", "score", "plot", "reproduce")
+COMMANDS = ("demo", "fit", "predict", "certify", "score", "plot", "explore", "reproduce")
 
 
 def run(capsys, *arguments):

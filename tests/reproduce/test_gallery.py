@@ -1,19 +1,14 @@
 """The gallery: one page that needs nothing else, looked at in a real browser; and its Markdown twin."""
 
 import re
-import shutil
 
 import pytest
-from browser import browser
 from test_reproduce_runner import artificial, only
 
+from browser import browser, needs_browser
 from planted.reproduce import find
 from planted.reproduce._gallery import write_html, write_markdown
 from planted.reproduce._study import Claim, Study
-
-needs_browser = pytest.mark.skipif(
-    not (shutil.which("chromium") and shutil.which("chromedriver")), reason="no Chromium: see `make browser`"
-)
 
 
 def some_studies():

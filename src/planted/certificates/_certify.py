@@ -62,6 +62,8 @@ class Certificate:
     method : "dense" or "lanczos"
     stationary_point : ConvStationary or None
         For a shared filter, the point of Lemma 4.1 of Du et al. (2017) that this is.
+    spectrum : array (p,) or None
+        All eigenvalues of the Hessian, rising, where it was formed.
     """
 
     kind: str
@@ -79,6 +81,7 @@ class Certificate:
     method: str
     assumptions: tuple[Assumption, ...] = field(default=())
     stationary_point: ConvStationary | None = None
+    spectrum: np.ndarray | None = None
 
     @property
     def is_minimum(self) -> bool:
@@ -255,7 +258,7 @@ def certify(
         tree = None if direction is None else point.direction(direction)
         return Certificate(
             kind, reason, point.value, norm, reported, plain.eigenvalue, plain.residual, plain.norm,
-            tree, decrease, flat, kinks, curvature.method, rows, known,
+            tree, decrease, flat, kinks, curvature.method, rows, known, plain.values,
         )  # fmt: skip
 
     scale = curvature.norm * point.size**2
@@ -303,6 +306,7 @@ def _unscaled(units: np.ndarray, hessian: Hessian, curvature: Curvature, seed: i
             eigenvalue=curvature.eigenvalue / square,
             residual=curvature.residual / square,
             norm=curvature.norm / square,
+            values=None if curvature.values is None else curvature.values / square,
         )
     if isinstance(hessian, np.ndarray):
         return smallest_eigenpair(hessian / np.outer(units, units), len(units))

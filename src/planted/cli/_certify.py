@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, known, print_json, read_network, read_rows
+from planted.cli._common import (
+    DONE,
+    NOT_RECOVERED,
+    Json,
+    Quiet,
+    Seed,
+    check_file,
+    known,
+    names_in,
+    print_json,
+    read_network,
+    read_rows,
+)
 from planted.cli._patches import Patch, read_patches
 from planted.names import TASKS
 
@@ -19,6 +32,7 @@ def certify(
     features: Annotated[str | None, typer.Option(help="Input columns in order, comma-separated.")] = None,
     task: Annotated[str, typer.Option(help="regression, or classification for neurons fitted to labels.")] = TASKS[0],
     patch: Patch = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page with the certificate and the fit (HTML).")] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -34,6 +48,7 @@ def certify(
 
     for path, what in ((model, "model"), (data, "data")):
         check_source(path, what)
+    check_file(report, "page", [model, data], force=True)
 
     import numpy as np
 
@@ -48,9 +63,10 @@ def certify(
             raise ValueError(f"{model} holds a shared filter, which classification does not take")
         network = network.canonical()  # the loss normalises the filter
         X, y = read_patches(data, target, patch, network.n_patches)
+        names: list[str] = []
         problem: Problem = FilterProblem.of(X, y, 1, network.activation)
     else:
-        X, y, _ = read_rows(data, target, features)
+        X, y, names = read_rows(data, target, features)
         if X.shape[1] != network.n_features:
             raise ValueError(f"{data} has {X.shape[1]} input columns but the network takes {network.n_features}")
         if labels:
@@ -60,16 +76,42 @@ def certify(
         problem = kind.of(X, y, network.n_hidden, network.activation, free=free)
     loss, params = problem.objective(), problem.params(network)
     certificate = certify(loss, params, seed=seed)
+    if not (labels or isinstance(network, ConvNetwork)):
+        certificate = replace(certificate, assumptions=tuple(assumptions(X, network)))
+    if report is not None:
+        write_page(report, problem, network, certificate, names, names_in(target))
     if labels:
         return report_labels(network, X, y, certificate, seed, as_json)
-    table = list(certificate.assumptions) if isinstance(network, ConvNetwork) else assumptions(X, network)
     if as_json:
-        print_json(certificate.as_dict() | {"assumptions": [row.as_dict() for row in table]})
+        print_json(certificate.as_dict())
     else:
         typer.echo(str(certificate))
-        for row in table:
+        for row in certificate.assumptions:
             typer.echo(str(row))
     return DONE if certificate.is_minimum else NOT_RECOVERED
+
+
+def write_page(path: Path, problem: Any, network: Any, certificate: Any, *names: list[str]) -> None:
+    """Write the report of a certificate; `names` are those of the inputs and of the targets."""
+    from planted.certificates import uncertainty
+    from planted.methods import PARAMETERS_WITH_ERRORS, LabelProblem
+    from planted.pages import Subject, displayed, evidence, write_report
+
+    labels, survey = isinstance(problem, LabelProblem), problem.survey
+    few = problem.unknowns <= PARAMETERS_WITH_ERRORS
+    errors = uncertainty(problem.objective(), problem.params(network)) if few else None
+    subject = Subject(
+        network=network,
+        status=certificate.kind,
+        reason=certificate.reason,
+        uncertainty=errors,
+        certificate=certificate,
+        evidence=evidence(displayed(network, errors), survey.X, survey.y, labels=labels),
+        names=names[0],
+        targets=names[1],
+        labels=labels,
+    )
+    write_report(path, subject)
 
 
 def check_labels(network: Any, y: Any, where: str) -> None:

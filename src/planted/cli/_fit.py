@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import Force, Json, Quiet, Seed, check_file, known, progress_bar
+from planted.cli._common import Force, Json, Quiet, Seed, check_file, known, names_in, progress_bar
 from planted.cli._patches import Patch, patch_shape
 from planted.cli._report import Report, reported
 from planted.cli._sources import (
@@ -50,6 +50,7 @@ def fit(
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture of the fit to this file (PNG, SVG or PDF).")
     ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page with everything about the fit (HTML).")] = None,
     intervals: Annotated[
         float | None, typer.Option(help="Print intervals for every parameter at this level, such as 0.95.")
     ] = None,
@@ -88,6 +89,7 @@ def fit(
     check_data(data)
     check_file(out, "model", [data], force)
     check_file(plot, "picture", [data, out], force)
+    check_file(report, "page", [data, out, plot], force)
     shape = patch_shape(patch)
     engine = chosen_engine(engine, data, scheduler, checkpoint is not None or resume)
     if engine != "memory" and (patch is not None or filters > 1):
@@ -107,13 +109,15 @@ def fit(
     with place.opened(patch, patches if patches is not None or not conv else 0) as source, progress_bar(quiet) as bar:
         estimator = _estimator(conv, labels, options | {"progress": bar})
         _fit_quietly(estimator, source.X, source.y, **source.options)
-    with reported(Report(estimator, source.names, out, plot, intervals), as_json) as report:
+    with reported(Report(estimator, source.names, out, plot, intervals, report), as_json) as shown:
         if out is not None:
             estimator.network_.save(out, about=_about(estimator, data, options))
         source.done()
         if plot is not None:
             _draw(plot, estimator, source, shape)
-    return report.show(as_json)
+        if report is not None:
+            estimator.report(report, names=source.names, targets=names_in(target), model=str(out or ""))
+    return shown.show(as_json)
 
 
 def _check_kind(conv: bool, dense: dict[str, bool], patches: dict[str, bool]) -> None:

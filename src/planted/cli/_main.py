@@ -12,6 +12,7 @@ from planted.cli._bench import bench
 from planted.cli._certify import certify
 from planted.cli._common import DATA_ERROR, INTERRUPTED, Stopped
 from planted.cli._demo import demo
+from planted.cli._explore import explore
 from planted.cli._fit import fit
 from planted.cli._plot import plot
 from planted.cli._predict import predict
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit status: 0 done, 1 ran but could not recover or certify, 2 the request or the data is wrong.",
 )
-for command in (demo, fit, predict, certify, score, plot, reproduce, bench):
+for command in (demo, fit, predict, certify, score, plot, explore, reproduce, bench):
     app.command()(command)
 
 

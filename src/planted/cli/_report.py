@@ -105,6 +105,7 @@ class Report:
     out: Path | None
     plot: Path | None
     level: float | None
+    page: Path | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain numbers and words: the schema of docs/json.md."""
@@ -128,6 +129,7 @@ class Report:
             "details": {name: value for name, value in result.details.items() if name not in ("restarts", "curve")},
             "restarts": [vars(restart) for restart in result.details.get("restarts", ())],
             "model": None if self.out is None else str(self.out),
+            "report": None if self.page is None else str(self.page),
         }
 
     def text(self) -> str:
@@ -154,7 +156,7 @@ class Report:
             for name, (lower, upper) in named.items():
                 ends = ", ".join(f"[{a:.4g}, {b:.4g}]" for a, b in zip(lower, upper, strict=True))
                 lines.append(f"  {name}: {ends}")
-        written = ((self.out, "network"), (self.plot, "picture"))
+        written = ((self.out, "network"), (self.plot, "picture"), (self.page, "report"))
         return "\n".join(lines + [f"{what} written to {path}" for path, what in written if path is not None])
 
     def show(self, as_json: bool) -> int:

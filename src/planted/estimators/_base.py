@@ -8,20 +8,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from planted.certificates import Certificate
 from planted.methods import Method, Problem, Recovery, Verdict, certificate, in_memory
 from planted.numerics.precision import check_process, float64
 from planted.numerics.progress import Progress, silent
-from planted.numerics.threads import one_thread
 from planted.numerics.reading import shortened
+from planted.numerics.threads import one_thread
 from planted.numerics.validation import check_plain
+from planted.pages import Evidence, displayed, evidence, fragment, subject_of, write_report
 from planted.rows import (
     ChunkedRows,
     Counts,
@@ -67,6 +71,8 @@ class PlantedEstimator(BaseEstimator):
     progress: Any
     result_: Recovery
     certificate_: Certificate
+    evidence_: Evidence
+    classes_: np.ndarray
     survey_: Survey
     fingerprint_: dict[str, Any]
     passes_: Counts
@@ -222,6 +228,57 @@ class PlantedEstimator(BaseEstimator):
         self.n_hidden_ = problem.n_hidden
         self.result_ = method(problem)
         self.certificate_ = certificate(problem, self.result_)
+        self.evidence_ = self._evidence(problem.survey.X, problem.survey.y, n_rows=problem.survey.n_rows)
+
+    def _evidence(self, X: np.ndarray, y: np.ndarray, **about: Any) -> Evidence:
+        """What rows say of the network, in few numbers."""
+        network = displayed(self.result_.network, self.result_.uncertainty)
+        return evidence(network, X, y, labels=is_classifier(self), **about)
+
+    def report(self, path: str | PathLike[str], X: Any = None, y: Any = None, **about: Any) -> Path:
+        """Write one HTML page with the answer, the weights, the fit, the search and the certificate.
+
+        Parameters
+        ----------
+        path : str or path
+        X, y : arrays, optional
+            Rows that the fit did not see, to compare the network with. Without them the page compares each row of the
+            fit with what the network would say of it had the row been left out.
+        **about
+            `names` and `targets` of the columns, and `model`, the file that the network was written to.
+
+        Returns
+        -------
+        Path
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from planted import PlantedRegressor, datasets
+        >>> data = datasets.make_planted(500, 2, 1, random_state=0)
+        >>> est = PlantedRegressor(1, random_state=0).fit(data.X, data.y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     est.report(f"{folder}/report.html", names=["age", "income"]).name
+        'report.html'
+        """
+        check_is_fitted(self)
+        fresh = None
+        if X is not None:
+            other = copy(self)
+            rows, truth = other._validated(X, y)
+            if other.n_features_in_ != self.n_features_in_:
+                raise ValueError(f"X has {other.n_features_in_} inputs, but the network takes {self.n_features_in_}")
+            if not np.array_equal(getattr(other, "classes_", ()), getattr(self, "classes_", ())):
+                raise ValueError(f"y has other classes than the fit: {other.classes_}")
+            fresh = self._evidence(rows, truth, fresh=True)
+        return write_report(path, subject_of(self, evidence=fresh, **about))
+
+    def _repr_html_(self) -> str:
+        """The verdict, the formula and the strongest neurons in a notebook; its settings before it is fitted."""
+        return fragment(subject_of(self)) if "result_" in self.__dict__ else estimator_html_repr(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     @property
     def network_(self) -> Any:

@@ -4,6 +4,12 @@ import contextlib
 import shutil
 import tempfile
 
+import pytest
+
+needs_browser = pytest.mark.skipif(
+    not (shutil.which("chromium") and shutil.which("chromedriver")), reason="no Chromium: see `make browser`"
+)
+
 FLAGS = (
     "--headless",
     "--no-sandbox",

@@ -1,0 +1,20 @@
+"""Pages to look at, each one self-contained HTML file: the report of a result, and the landscape to play with."""
+
+from planted.pages._evidence import Evidence, displayed, evidence
+from planted.pages._explore import TRAPS, Trap, write_explorer
+from planted.pages._report import fragment, report_html, write_report
+from planted.pages._subject import Subject, subject_of
+
+__all__ = [
+    "TRAPS",
+    "Evidence",
+    "Subject",
+    "Trap",
+    "displayed",
+    "evidence",
+    "fragment",
+    "report_html",
+    "subject_of",
+    "write_explorer",
+    "write_report",
+]

@@ -1,0 +1,158 @@
+"""What rows say of a network, in few numbers: none of the inputs are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from planted.networks import ConvNetwork, Network, jacobian
+
+_ROWS, _POINTS, _BINS, _RESIDUAL_BINS = 4000, 400, 24, 30
+_PARAMETERS = 300
+_TAIL = 0.005
+_FULL_LEVERAGE = 1 - 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Summaries of rows (x, y) beside a network f.
+
+    Attributes
+    ----------
+    n_rows, sampled : int
+        Rows there were, and rows of the sample that the summaries are made from.
+    source : str
+        Which predictions `predicted` holds, in words.
+    truth, predicted : arrays (s,)
+        Targets of some rows and what the network says of them; several outputs one after the other.
+    counts, edges : arrays (b,), (b + 1,)
+        Histogram of truth − prediction over the sample.
+    strength : array (k,)
+        Standard deviation of each neuron's contribution to its leading output.
+    leading : array (k,)
+        The output on which each neuron acts most.
+    positions, seen, partial, shares : arrays (k, b)
+        Of each neuron, in bins of z = w·x + b: the middle of the bin, the contribution a φ(z) there, the mean of
+        a φ(z) + residual over the rows of the bin (NaN if there are none), and the share of rows in it.
+    """
+
+    n_rows: int
+    sampled: int
+    source: str
+    truth: np.ndarray
+    predicted: np.ndarray
+    counts: np.ndarray
+    edges: np.ndarray
+    strength: np.ndarray
+    leading: np.ndarray
+    positions: np.ndarray
+    seen: np.ndarray
+    partial: np.ndarray
+    shares: np.ndarray
+
+
+def evidence(network: Any, X: Any, y: Any, *, fresh: bool = False, labels: bool = False, n_rows: int = 0) -> Evidence:
+    """Look at rows beside a network.
+
+    A prediction of a row that the network was fitted to is made as if the row had been left out, to first order:
+    y_i − r_i/(1 − h_i) with the residual r_i and the leverage h_i = J_i (JᵀJ)⁺ J_iᵀ of the derivatives J. That takes
+    at most 300 parameters; above, and for labels, predictions are those of the fit.
+
+    Parameters
+    ----------
+    network : Network or ConvNetwork
+    X : array (n, d) or (n, patches, size)
+    y : array (n,) or (n, m)
+    fresh : bool
+        Whether the fit did not see these rows.
+    labels : bool
+        Whether y are labels 0 and 1, whose probability the network gives.
+    n_rows : int
+        How many rows there were, if X is a sample of them.
+
+    Examples
+    --------
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(500, 3, 2, random_state=0)
+    >>> evidence(data.teacher, data.X, data.y).strength.shape
+    (2,)
+    """
+    total = n_rows or len(y)
+    some = np.random.default_rng(0).permutation(len(y))[:_ROWS]
+    rows, targets = np.asarray(X, np.float64)[some], np.asarray(y, np.float64)[some].reshape(len(some), -1)
+    if not isinstance(network, ConvNetwork):
+        rows = rows.reshape(len(some), -1)
+    prediction = np.asarray(network.predict(rows)).reshape(len(some), -1)
+    residual = targets - prediction
+    left_out, source = residual, "the network's own predictions of the rows it was fitted to"
+    if fresh:
+        source = "predictions of rows that the fit did not see"
+    elif labels:
+        source = "the network's probabilities of the labels it was fitted to"
+    elif sum(np.size(part) for part in network.arrays().values()) <= _PARAMETERS:
+        left_out, source = _left_out(network, rows, residual, total)
+    counts, edges = np.histogram(left_out, bins=_RESIDUAL_BINS, range=_middle(left_out.ravel()))
+    shown = max(1, _POINTS // targets.shape[1])
+    return Evidence(
+        n_rows=total,
+        sampled=len(some),
+        source=source,
+        truth=targets[:shown].T.ravel(),
+        predicted=(targets - left_out)[:shown].T.ravel(),
+        counts=counts,
+        edges=edges,
+        **_responses(network, rows, residual),
+    )
+
+
+def _left_out(network: Any, rows: np.ndarray, residual: np.ndarray, total: int) -> tuple[np.ndarray, str]:
+    slopes = jacobian(network, rows, intercept=bool(np.any(getattr(network, "intercept", 0.0))))
+    flat = slopes.reshape(-1, slopes.shape[-1])
+    gram = flat.T @ flat * (total / len(rows))
+    leverage = np.einsum("ij,jk,ik->i", flat, np.linalg.pinv(gram, hermitian=True), flat, optimize=True)
+    left_out = residual / (1 - np.minimum(leverage, _FULL_LEVERAGE).reshape(residual.shape))
+    return left_out, "each row as if it had been left out of the fit (to first order)"
+
+
+def _middle(values: np.ndarray) -> tuple[float, float]:
+    low, high = np.quantile(values, [_TAIL, 1 - _TAIL])
+    return (float(low), float(high)) if high > low else (float(low) - 0.5, float(high) + 0.5)
+
+
+def _responses(network: Any, rows: np.ndarray, residual: np.ndarray) -> dict[str, np.ndarray]:
+    """How each neuron answers along its own direction, in bins."""
+    if isinstance(network, ConvNetwork):
+        z = rows @ network.filter
+        output = network.output[None]
+    else:
+        z = rows @ network.weights.T + (0.0 if network.bias is None else network.bias)
+        output = np.atleast_2d(network.output)
+    k = z.shape[1]
+    values = np.asarray(network.activation(z))
+    leading = np.argmax(np.abs(output), axis=0) if k else np.zeros(0, int)
+    amount = output[leading, np.arange(k)]
+    table = {name: np.zeros((k, _BINS)) for name in ("positions", "seen", "partial", "shares")}
+    for i in range(k):
+        low, high = _middle(z[:, i])
+        width = (high - low) / _BINS
+        bins = np.clip(((z[:, i] - low) / width).astype(int), 0, _BINS - 1)
+        members = np.bincount(bins, minlength=_BINS)
+        middle = low + width * (np.arange(_BINS) + 0.5)
+        terms = amount[i] * values[:, i] + residual[:, leading[i]]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            table["partial"][i] = np.bincount(bins, terms, minlength=_BINS) / members
+        table["positions"][i] = middle
+        table["seen"][i] = amount[i] * np.asarray(network.activation(middle))
+        table["shares"][i] = members / len(rows)
+    return table | {"strength": np.abs(amount) * values.std(axis=0), "leading": leading}
+
+
+def displayed(network: Network | ConvNetwork, uncertainty: Any = None) -> Any:
+    """The canonical network that a page shows: the one that standard errors belong to, where there are some.
+
+    >>> displayed(Network([[2.0, 0.0]], [1.0])).weights
+    array([[1., 0.]])
+    """
+    return network.canonical() if uncertainty is None else uncertainty.network

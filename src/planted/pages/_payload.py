@@ -1,0 +1,207 @@
+"""What a report draws, as plain lists, numbers and words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planted.pages._evidence import displayed
+from planted.pages._subject import Subject
+from planted.pages._words import KIND, meaning
+
+LEVEL = 0.95
+_CURVE = 400
+
+
+def payload(subject: Subject) -> dict[str, Any]:
+    """Everything that the page draws, as plain lists, numbers and words."""
+    network = displayed(subject.network, subject.uncertainty)
+    ranking = order(subject, network)
+    errors = {} if subject.uncertainty is None else dict(subject.uncertainty.errors)
+    ends = {} if subject.uncertainty is None else subject.uncertainty.intervals(LEVEL)
+    if hasattr(network, "filter"):
+        matrices = [
+            _matrix("filter", ["filter"], subject.inputs, network.filter[None], ends.get("filter"), "entry"),
+            _matrix(
+                "output of each patch", ["output"], [f"patch {i}" for i in range(network.n_patches)],
+                network.output[None], ends.get("output"), "patch",
+            ),
+        ]  # fmt: skip
+        neurons = None
+        ranking = np.arange(network.n_patches)
+    else:
+        labels = [f"neuron {rank + 1}" for rank in range(len(ranking))]
+        interval = ends.get("weights")
+        matrices = [
+            _matrix(
+                "weights", labels, subject.inputs, network.weights[ranking],
+                None if interval is None else interval[:, ranking], "input",
+            )
+        ]  # fmt: skip
+        neurons = _neurons(subject, network, ranking, errors)
+        if network.skip is not None:
+            rows = np.atleast_2d(network.skip)
+            interval = ends.get("skip")
+            bounds = None if interval is None else interval.reshape(2, *rows.shape)
+            matrices.append(_matrix("linear part", subject.outputs, subject.inputs, rows, bounds, "input"))
+    return {
+        "status": subject.status,
+        "level": LEVEL,
+        "labels": subject.labels,
+        "matrices": matrices,
+        "neurons": neurons,
+        "numbers": [{"what": name, "value": value} for name, value in subject.numbers.items()],
+        "evidence": _evidence(subject, ranking),
+        "search": _search(subject.search),
+        "certificate": _certificate(subject.certificate),
+        "assumptions": _assumptions(subject.certificate),
+    }
+
+
+def _matrix(title: str, rows: list[str], columns: list[str], values: Any, ends: Any, column: str) -> dict[str, Any]:
+    bounds = None if ends is None else np.asarray(ends).reshape(2, len(rows), len(columns))
+    return {
+        "title": title,
+        "rows": rows,
+        "columns": columns,
+        "column": column,
+        "values": np.asarray(values).tolist(),
+        "lower": None if bounds is None else bounds[0],
+        "upper": None if bounds is None else bounds[1],
+    }
+
+
+def _neurons(subject: Subject, network: Any, ranking: np.ndarray, errors: dict[str, Any]) -> dict[str, Any]:
+    """A table of neurons: strength, outputs and bias with standard errors."""
+    strength, outputs = _strength(subject, network), np.atleast_2d(network.output)
+    total = float(np.sum(strength)) or 1.0
+    columns = ["neuron", "strength %"]
+    parts: list[np.ndarray] = []
+    for j, target in enumerate(subject.outputs):
+        columns.append("output" if len(outputs) == 1 else f"output to {target}")
+        parts.append(outputs[j])
+        if "output" in errors:
+            columns.append("± standard error" if len(outputs) == 1 else f"± of {target}")
+            parts.append(np.atleast_2d(errors["output"])[j])
+    if network.bias is not None:
+        columns.append("bias")
+        parts.append(network.bias)
+        if "bias" in errors:
+            columns.append("± of bias")
+            parts.append(np.asarray(errors["bias"]))
+    columns.append("length of weights")
+    parts.append(np.linalg.norm(network.weights, axis=1))
+    rows = [
+        [rank + 1, 100 * float(strength[i]) / total, *(float(column[i]) for column in parts)]
+        for rank, i in enumerate(ranking)
+    ]
+    return {"columns": columns, "rows": rows}
+
+
+def _evidence(subject: Subject, ranking: np.ndarray) -> dict[str, Any] | None:
+    seen = subject.evidence
+    if seen is None:
+        return None
+    return {
+        "n_rows": seen.n_rows,
+        "sampled": seen.sampled,
+        "source": seen.source,
+        "truth": _short(seen.truth),
+        "predicted": _short(seen.predicted),
+        "counts": seen.counts,
+        "edges": _short(seen.edges),
+        "neurons": [
+            {
+                "name": f"patch {i}" if hasattr(subject.network, "filter") else f"neuron {rank + 1}",
+                "output": subject.outputs[int(seen.leading[i])],
+                "z": _short(seen.positions[i]),
+                "response": _short(seen.seen[i]),
+                "partial": _short(seen.partial[i]),
+                "share": _short(seen.shares[i]),
+            }
+            for rank, i in enumerate(ranking)
+        ],
+    }
+
+
+def _search(search: dict[str, Any]) -> dict[str, Any]:
+    descents = []
+    for name, run in search.get("descents", {}).items():
+        values = [float(np.min(np.asarray(value))) for value in run.history.value]
+        every = max(1, len(values) // _CURVE)
+        descents.append(
+            {
+                "name": name,
+                "status": run.status,
+                "steps": run.n_steps,
+                "value": float(np.min(np.asarray(run.value))),
+                "seconds": run.seconds,
+                "reason": run.reason,
+                "step": list(run.history.step)[::every],
+                "curve": _short(np.array(values[::every])),
+            }
+        )
+    return {
+        **{name: dict(search.get(name, {})) for name in ("widths", "activations", "race")},
+        "runs": np.asarray(search.get("runs", ())).ravel(),
+        "restarts": [
+            {"signs": ", ".join(f"{sign:+d}" for sign in one.signs), "fate": one.fate, "loss": one.loss}
+            for one in search.get("restarts", ())
+        ],
+        "descents": descents,
+    }
+
+
+def _certificate(certificate: Any) -> dict[str, Any] | None:
+    if certificate is None:
+        return None
+    numbers = {
+        "loss": certificate.value,
+        "gradient norm": certificate.gradient_norm,
+        "counts as zero below": certificate.gradient_tolerance,
+        "smallest eigenvalue of the Hessian": certificate.min_eigenvalue,
+        "largest |eigenvalue|": certificate.hessian_norm,
+    }
+    return {
+        "kind": certificate.kind,
+        "words": KIND.get(certificate.kind, ""),
+        "reason": sentence(certificate.reason),
+        "flat": list(certificate.flat),
+        "numbers": [{"what": name, "value": value} for name, value in numbers.items()],
+        "spectrum": None if certificate.spectrum is None else _short(certificate.spectrum),
+    }
+
+
+def _assumptions(certificate: Any) -> list[list[Any]]:
+    rows = () if certificate is None else certificate.assumptions
+    return [[row.name, meaning(row.name), row.status, row.number, row.note, row.theorem] for row in rows]
+
+
+def _strength(subject: Subject, network: Any) -> np.ndarray:
+    """How much each neuron moves the output: measured on rows where there are some, |output|·‖weights‖^p otherwise."""
+    if subject.evidence is not None and len(subject.evidence.strength) == network.n_hidden:
+        return subject.evidence.strength
+    lengths = np.linalg.norm(network.weights, axis=1)
+    return np.abs(np.atleast_2d(network.output)).max(axis=0) * lengths ** (network.activation.homogeneity or 1)
+
+
+def order(subject: Subject, network: Any) -> np.ndarray:
+    """Neurons of the displayed network, strongest first."""
+    if hasattr(network, "filter"):
+        return np.arange(1)
+    return np.argsort(-_strength(subject, network), kind="stable")
+
+
+def _short(values: Any) -> list[float | None]:
+    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in np.asarray(values, np.float64).ravel()]
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter and a full stop.
+
+    >>> sentence("every row is explained")
+    'Every row is explained.'
+    """
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?")) or not text else ".")

@@ -1,0 +1,185 @@
+"""The report of a result: the answer first, then everything it rests on, on one page that needs nothing else."""
+
+from __future__ import annotations
+
+from html import escape
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from planted.numerics.files import write_whole
+from planted.pages._assemble import assemble, embedded
+from planted.pages._evidence import displayed
+from planted.pages._payload import order, payload, sentence
+from planted.pages._subject import Subject
+from planted.pages._words import KIND, STATUS
+
+_TERMS, _INPUTS, _NOTEBOOK_ROWS = 6, 6, 8
+_SMALL = 5e-4
+
+
+def write_report(path: str | PathLike[str], subject: Subject) -> Path:
+    """Write the report of a subject to an HTML file; returns its path.
+
+    >>> import tempfile
+    >>> from planted import Network
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     subject = Subject(Network([[3.0, 4.0]], [2.0]), "recovered", "by construction")
+    ...     page = write_report(f"{folder}/report.html", subject)
+    ...     "10 · relu( 0.8 · x1 + 0.6 · x0 )" in page.read_text(encoding="utf-8")
+    True
+    """
+    file = Path(path)
+    write_whole(file, report_html(subject).encode())
+    return file
+
+
+def report_html(subject: Subject) -> str:
+    """The report of a subject as the text of one HTML file."""
+    parts = {
+        "title": escape(f"planted: {subject.status}"),
+        "status": escape(subject.status),
+        "answer": escape(answer(subject)),
+        "reason": escape(sentence(subject.reason)),
+        "advice": escape(subject.advice),
+        "formula": formula(subject),
+        "next": _next(subject),
+        "data": embedded(payload(subject)),
+    }
+    return assemble("report.html", ("shared.css", "report.css"), ("shared.js", "report.js"), parts)
+
+
+def fragment(subject: Subject) -> str:
+    """The head of the report for a notebook: verdict, formula and strongest neurons, without scripts.
+
+    >>> from planted import Network
+    >>> "recovered" in fragment(Subject(Network([[3.0, 4.0]], [2.0]), "recovered", "by construction"))
+    True
+    """
+    colour = {"recovered": "#17703c", "estimated": "#1f5fbf", "ambiguous": "#7a5200"}.get(subject.status, "#a4161a")
+    head = (
+        f'<p><strong style="color:#fff;background:{colour};border-radius:1em;padding:.1em .7em">'
+        f"{escape(subject.status)}</strong> {escape(answer(subject))}</p>"
+        f"<p>{escape(sentence(subject.reason))} {escape(subject.advice)}</p>"
+        f'<pre style="white-space:pre-wrap">{formula(subject)}</pre>'
+    )
+    table = payload(subject)["matrices"][0]
+    largest = max((abs(value) for row in table["values"] for value in row), default=0.0) or 1.0
+    columns = table["columns"][:_NOTEBOOK_ROWS]
+    cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    body = ""
+    for label, row in list(zip(table["rows"], table["values"], strict=True))[:_NOTEBOOK_ROWS]:
+        bars = "".join(
+            f'<td style="background:linear-gradient(90deg,rgba({"31,95,191" if value >= 0 else "196,84,16"},.3) '
+            f'{100 * abs(value) / largest:.0f}%,transparent 0)">{value:+.4g}</td>'
+            for value in row[:_NOTEBOOK_ROWS]
+        )
+        body += f'<tr><th scope="row">{escape(label)}</th>{bars}</tr>'
+    hidden = len(table["rows"]) - _NOTEBOOK_ROWS, len(table["columns"]) - _NOTEBOOK_ROWS
+    more = [f"{count} more {what}" for count, what in zip(hidden, ("neurons", "inputs"), strict=True) if count > 0]
+    note = f"<p>… {' and '.join(more)}</p>" if more else ""
+    return f"<div>{head}<table><thead><tr><th></th>{cells}</tr></thead><tbody>{body}</tbody></table>{note}</div>"
+
+
+def answer(subject: Subject) -> str:
+    """The answer in one sentence.
+
+    >>> from planted import Network
+    >>> answer(Subject(Network([[1.0]], [2.0]), "recovered", ""))
+    'This is the network that made the data: 1 relu neuron on 1 input.'
+    """
+    network = subject.network
+    if hasattr(network, "filter"):
+        weights, patches = len(network.filter), network.n_patches
+        what = f"one {network.activation.name} filter of {weights} weights shared by {patches} patches"
+    else:
+        neurons, inputs = (
+            _count(network.n_hidden, f"{network.activation.name} neuron"),
+            _count(network.n_features, "input"),
+        )
+        what = f"{neurons} on {inputs}" + (f", {network.n_outputs} outputs" if network.n_outputs > 1 else "")
+    lead = STATUS.get(subject.status) or KIND.get(subject.status) or "This is the network."
+    return f"{lead[:-1]}: {what}."
+
+
+def formula(subject: Subject) -> str:
+    """The canonical network as a formula in the caller's own names, strongest neurons and weights first, as HTML."""
+    network, outputs = displayed(subject.network, subject.uncertainty), subject.outputs
+    act = network.activation.name
+    if hasattr(network, "filter"):
+        return f"{outputs[0]} = Σ<sub>i</sub> output<sub>i</sub> · {act}( filter · patch<sub>i</sub> )"
+    ranking, names = order(subject, network), subject.inputs
+    lines = []
+    for j, target in enumerate(outputs):
+        row = np.atleast_2d(network.output)[j]
+        terms = [
+            _term(
+                row[i], f"{act}( {_sum(network.weights[i], names, 0.0 if network.bias is None else network.bias[i])} )"
+            )
+            for i in ranking[:_TERMS]
+        ]
+        if network.skip is not None:
+            terms.append(" ".join(_terms(np.atleast_2d(network.skip)[j], names)) or "+ 0")
+        shift = float(np.atleast_1d(network.intercept)[j])
+        if shift:
+            terms.append(f"{'−' if shift < 0 else '+'} {_number(abs(shift))}")
+        if len(ranking) > _TERMS:
+            terms.append(f"+ … {len(ranking) - _TERMS} more neurons")
+        left = f"P({target} = 1)" if subject.labels else target
+        text = "\n    ".join(escape(term) for term in terms) or "0"
+        lines.append(f"{escape(left)} = {_opening(text)}")
+    return "\n".join(lines)
+
+
+def _next(subject: Subject) -> str:
+    """The code that goes on from here."""
+    kind = "ConvNetwork" if hasattr(subject.network, "filter") else "Network"
+    file = subject.model or "model.safetensors"
+    lines = [f"# {'written by this fit' if subject.model else 'est.network_.save(...) or planted fit --out writes it'}"]
+    lines += ["import planted", "", f'network = planted.{kind}.load("{file}")', "y = network.predict(X)"]
+    if kind == "Network":
+        lines += [
+            "",
+            "# without this package: the numbers are plain arrays",
+            f"W, a, phi = network.weights, network.output, network.activation  # {subject.network.activation.name}",
+            "b = 0 if network.bias is None else network.bias",
+            "skip = 0 if network.skip is None else X @ network.skip.T",
+            "y = phi(X @ W.T + b) @ a.T + skip + network.intercept",
+        ]
+    target = ",".join(subject.outputs)
+    shell = f"planted predict {file} new.csv --out predictions.csv\nplanted certify {file} data.csv --target {target}"
+    return f"<pre>{escape(chr(10).join(lines))}</pre><pre>{escape(shell)}</pre>"
+
+
+def _terms(weights: np.ndarray, names: list[str]) -> list[str]:
+    """The leading terms of weights·x, largest first."""
+    order = np.argsort(-np.abs(weights), kind="stable")
+    size = float(np.max(np.abs(weights), initial=0.0))
+    leading = [i for i in order[:_INPUTS] if abs(weights[i]) > _SMALL * size]
+    terms = [_term(weights[i], names[i]) for i in leading]
+    return terms + ([f"+ … {len(order) - _INPUTS} more"] if len(order) > _INPUTS else [])
+
+
+def _sum(weights: np.ndarray, names: list[str], shift: float) -> str:
+    terms = _terms(weights, names)
+    if shift:
+        terms.append(f"{'−' if shift < 0 else '+'} {_number(abs(shift))}")
+    return _opening(" ".join(terms) or "0")
+
+
+def _opening(sum_: str) -> str:
+    """A sum whose first sign stands close to its term, or is left out."""
+    return f"−{sum_[2:]}" if sum_.startswith("− ") else sum_.removeprefix("+ ")
+
+
+def _term(factor: float, what: str) -> str:
+    return f"{'−' if factor < 0 else '+'} {_number(abs(float(factor)))} · {what}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")

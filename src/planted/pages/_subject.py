@@ -1,0 +1,154 @@
+"""What a report is about: a network, a verdict on it, and as much beside them as is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from planted.pages._evidence import Evidence
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """The subject of a report. Only a network and a verdict are needed; what is missing is left out of the page.
+
+    Attributes
+    ----------
+    network : Network or ConvNetwork
+    status, reason, advice : str
+        The verdict in one word, why, and what to try next.
+    uncertainty : Uncertainty, optional
+        Standard errors of the canonical network.
+    certificate : Certificate, optional
+    evidence : Evidence, optional
+    numbers : dict
+        What else was measured, by name.
+    search : dict
+        "widths", "activations", "race": losses (or reasons) by name; "runs": losses of independent runs; "descents":
+        the solvers' runs by phase; "restarts": the fate of each restart of a shared filter.
+    names, targets : sequences of str
+        Of the inputs and of the outputs.
+    labels : bool
+        Whether the network gives the probability of a label.
+    model : str
+        The file that the network was written to, if it was.
+    """
+
+    network: Any
+    status: str
+    reason: str
+    advice: str = ""
+    uncertainty: Any = None
+    certificate: Any = None
+    evidence: Evidence | None = None
+    numbers: dict[str, Any] = field(default_factory=dict)
+    search: dict[str, Any] = field(default_factory=dict)
+    names: Sequence[str] = ()
+    targets: Sequence[str] = ()
+    labels: bool = False
+    model: str = ""
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the inputs, x0, x1, … where they have none; of the entries of a filter for a shared one."""
+        if hasattr(self.network, "filter"):
+            return [f"filter {i}" for i in range(len(self.network.filter))]
+        d = self.network.n_features
+        return [str(name) for name in self.names] if len(self.names) == d else [f"x{i}" for i in range(d)]
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the outputs, y, or y0, y1, … where they have none."""
+        m = getattr(self.network, "n_outputs", 1)
+        if len(self.targets) == m:
+            return [str(name) for name in self.targets]
+        return ["y"] if m == 1 else [f"y{i}" for i in range(m)]
+
+
+def subject_of(
+    result: Any,
+    *,
+    evidence: Evidence | None = None,
+    names: Sequence[str] = (),
+    targets: Sequence[str] = (),
+    model: str = "",
+) -> Subject:
+    """The subject that a fitted estimator, a recovery, a reading or a similar result is.
+
+    Anything with `network`, `status` and `reason` will do; `advice`, `verdict`, `uncertainty`, `descents`, `details`,
+    `loss`, `relative_loss`, `method`, `seconds`, `queries` and `fidelity` are shown where they are there.
+
+    Parameters
+    ----------
+    result : estimator or result
+    evidence : Evidence, optional
+        Of other rows than those of the fit, whose own evidence is shown otherwise.
+    names, targets : sequences of str
+        Of the inputs and outputs.
+    model : str
+        The file that the network was written to.
+
+    Examples
+    --------
+    >>> from planted import Network
+    >>> from types import SimpleNamespace
+    >>> subject_of(SimpleNamespace(network=Network([[1.0]], [2.0]), status="recovered", reason="by query")).inputs
+    ['x0']
+    """
+    estimator, recovery = (result, result.result_) if hasattr(result, "result_") else (None, result)
+    details = dict(getattr(recovery, "details", {}))
+    labels = hasattr(estimator, "classes_")
+    known = [] if estimator is None else list(getattr(estimator, "feature_names_in_", ()))
+    return Subject(
+        network=recovery.network,
+        status=recovery.status,
+        reason=recovery.reason,
+        advice=getattr(recovery, "advice", ""),
+        uncertainty=getattr(recovery, "uncertainty", None),
+        certificate=getattr(estimator, "certificate_", getattr(recovery, "certificate", None)),
+        evidence=getattr(estimator, "evidence_", None) if evidence is None else evidence,
+        numbers=_numbers(recovery, estimator),
+        search={
+            "widths": dict(getattr(estimator, "width_losses_", {})),
+            "activations": dict(getattr(estimator, "activation_losses_", {})),
+            "race": dict(details.get("race", {})),
+            "runs": details.get("run_losses", details.get("restart_losses", ())),
+            "descents": dict(getattr(recovery, "descents", {})),
+            "restarts": details.get("restarts", ()),
+        },
+        names=names or known,
+        targets=targets,
+        labels=labels,
+        model=model,
+    )
+
+
+def _numbers(recovery: Any, estimator: Any) -> dict[str, Any]:
+    numbers: dict[str, Any] = {}
+    words = {
+        "method": "method",
+        "loss": "loss (½ mean squared residual)",
+        "relative_loss": "residual variance over variance of the target",
+        "seconds": "seconds",
+        "queries": "queries",
+        "fidelity": "fidelity",
+    }
+    for name, meaning in words.items():
+        if getattr(recovery, name, None) is not None:
+            numbers[meaning] = getattr(recovery, name)
+    verdict = getattr(recovery, "verdict", None)
+    if verdict is not None:
+        facts = verdict.facts
+        numbers |= {
+            "p-value of the residual test": facts.p_value,
+            "rows that count": facts.counting_rows,
+            "numbers that rows determine": facts.n_parameters,
+        }
+    noise = getattr(getattr(recovery, "uncertainty", None), "noise", None)
+    if noise is not None:
+        numbers["standard deviation of the noise"] = noise
+    law = getattr(estimator, "inputs_", None)
+    if law is not None:
+        numbers["law of the inputs"] = str(law)
+    return numbers

@@ -1,0 +1,265 @@
+"""The report of a result: its numbers against the network, its look and handling in a real browser."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from browser import browser, needs_browser
+from planted import ConvNetwork, Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, datasets
+from planted.certificates import assumptions
+from planted.pages import Subject, evidence, fragment, report_html, subject_of, write_report
+
+NAMES = ["age", "income", "height & <width>"]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    data = datasets.make_planted(1500, 3, 2, output="mixed", noise=0.1, random_state=0)
+    return PlantedRegressor(2, random_state=0).fit(pd.DataFrame(data.X, columns=NAMES), data.y), data
+
+
+@pytest.fixture(scope="module")
+def page(fitted, tmp_path_factory):
+    return fitted[0].report(tmp_path_factory.mktemp("report") / "report.html", targets=["price"])
+
+
+def payload(text):
+    inside = re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL)[1]
+    return json.loads(inside)
+
+
+def large(k=100, d=100):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, d))
+    network = Network(rng.normal(size=(k, d)), rng.normal(size=k), bias=rng.normal(size=k)).canonical()
+    y = network.predict(X) + rng.normal(size=2000)
+    return Subject(network, "estimated", "by construction", evidence=evidence(network, X, y))
+
+
+def test_page_needs_nothing_else(page):
+    text = page.read_text(encoding="utf-8")
+    assert all(source.startswith(("data:", "#")) for source in re.findall(r'(?:src|href)="([^"]*)"', text))
+    assert not re.search(r"@import|url\(|https?://(?!www\.w3\.org/2000/svg)", text)
+    assert "<!--" not in text
+
+
+def test_tables_hold_the_network(fitted, page):
+    est, data = fitted
+    content = payload(page.read_text(encoding="utf-8"))
+    weights = content["matrices"][0]
+    assert weights["columns"] == NAMES
+    columns = content["neurons"]["columns"]
+    output = np.array([row[columns.index("output")] for row in content["neurons"]["rows"]])
+    again = Network(weights["values"], output).predict(data.X)
+    np.testing.assert_allclose(again, est.predict(pd.DataFrame(data.X, columns=NAMES)), atol=1e-8)
+    strength = [row[1] for row in content["neurons"]["rows"]]
+    assert strength == sorted(strength, reverse=True)
+    assert sum(strength) == pytest.approx(100)
+    lower, upper = est.confidence_intervals(0.95)["weights"]
+    assert sorted(np.ravel(weights["lower"])) == pytest.approx(sorted(lower.ravel()), rel=1e-8)
+    assert sorted(np.ravel(weights["upper"])) == pytest.approx(sorted(upper.ravel()), rel=1e-8)
+
+
+def test_the_formula_has_the_callers_names(fitted, page):
+    text = page.read_text(encoding="utf-8")
+    formula = re.search(r'<pre id="formula".*?>(.*?)</pre>', text, re.DOTALL)[1]
+    assert formula.startswith("price = ")
+    assert "height &amp; &lt;width&gt;" in formula
+    network = fitted[0].standard_errors_.network
+    for weight in network.weights.ravel():
+        assert f"{abs(weight):.4g} · " in formula
+
+
+def test_left_out_rows_are_those_of_refits():
+    """For a linear function one Newton step is exact: the predictions are those of least squares without the row."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 5))
+    y = X @ rng.normal(size=5) + rng.normal(size=40)
+    network = Network(np.zeros((0, 5)), np.zeros(0), skip=np.linalg.lstsq(X, y, rcond=None)[0])
+    seen = evidence(network, X, y)
+    for truth, predicted in zip(seen.truth, seen.predicted, strict=True):
+        row = int(np.argmin(np.abs(y - truth)))
+        others = np.arange(40) != row
+        assert predicted == pytest.approx(X[row] @ np.linalg.lstsq(X[others], y[others], rcond=None)[0])
+    assert seen.counts.sum() <= 40
+
+
+def test_responses_follow_the_activation():
+    network = Network([[2.0, 0.0]], [3.0], "tanh", bias=[0.5])
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    seen = evidence(network, X, network.predict(X))
+    np.testing.assert_allclose(seen.seen[0], 3 * np.tanh(seen.positions[0]))
+    # Without noise the points are bin means of the response itself.
+    inside = slice(1, -1)
+    np.testing.assert_allclose(seen.partial[0][inside], seen.seen[0][inside], atol=0.2)
+    assert seen.shares[0].sum() == pytest.approx(1)
+    assert seen.strength[0] == pytest.approx(3 * np.tanh(2 * X[:, 0] + 0.5).std())
+
+
+def test_rows_that_the_fit_did_not_see(fitted, tmp_path):
+    est, _ = fitted
+    fresh = datasets.make_planted(300, 3, 2, output="mixed", noise=0.1, random_state=0)
+    text = est.report(tmp_path / "fresh.html", fresh.X, fresh.y).read_text(encoding="utf-8")
+    seen = payload(text)["evidence"]
+    assert seen["n_rows"] == 300
+    assert "did not see" in seen["source"]
+    with pytest.raises(ValueError, match="2 inputs, but the network takes 3"):
+        est.report(tmp_path / "wrong.html", fresh.X[:, :2], fresh.y)
+
+
+def test_every_assumption_has_words():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    for activation in ("relu", "quadratic"):
+        rows = assumptions(X, Network(np.eye(3), np.ones(3), activation), mu=0.1, lam=1.0)
+        subject = Subject(
+            Network(np.eye(3), np.ones(3)), "recovered", "", certificate=_certificate(assumptions=tuple(rows))
+        )
+        table = payload(report_html(subject))["assumptions"]
+        assert len(table) == len(rows)
+        assert all(words for _, words, *_ in table)
+
+
+def _certificate(**changed):
+    from dataclasses import replace
+
+    from planted import certify
+    from planted.objectives import PopulationSquared
+
+    return replace(certify(PopulationSquared(Network(np.eye(3), np.ones(3))), np.eye(3)), **changed)
+
+
+def test_spectrum_is_that_of_the_hessian():
+    from planted import certify
+    from planted.objectives import PopulationSquared
+
+    loss, point = PopulationSquared(Network(np.eye(3), np.ones(3))), np.eye(3) + 0.1
+    np.testing.assert_allclose(certify(loss, point).spectrum, np.linalg.eigvalsh(loss.hessian(point)), atol=1e-12)
+    params = {"weights": point, "output": np.full(3, 5.0)}
+    np.testing.assert_allclose(certify(loss, params).spectrum, np.linalg.eigvalsh(loss.hessian(params)), atol=1e-10)
+
+
+def test_labels_and_filters(tmp_path):
+    data = datasets.make_planted(
+        5000, 2, 1, activation="sigmoid", weights=[[3.0, 1.0]], task="classification", random_state=0
+    )
+    text = PlantedClassifier(1, random_state=0).fit(data.X, data.y).report(tmp_path / "labels.html").read_text()
+    assert "P(y = 1) = 1 · sigmoid( " in text
+    assert payload(text)["labels"]
+    filters = datasets.make_planted_conv(1000, 3, 4, random_state=0)
+    est = PlantedConvRegressor(random_state=0).fit(filters.X, filters.y)
+    content = payload(est.report(tmp_path / "filter.html").read_text(encoding="utf-8"))
+    assert [matrix["title"] for matrix in content["matrices"]] == ["filter", "output of each patch"]
+    again = ConvNetwork(content["matrices"][0]["values"][0], content["matrices"][1]["values"][0])
+    np.testing.assert_allclose(again.predict(filters.X), est.predict(filters.X), atol=1e-7)
+    assert len(content["search"]["restarts"]) == 4
+
+
+def test_several_outputs_and_a_linear_part(tmp_path):
+    network = Network([[1.0, 2.0]], [[1.0], [-2.0]], "tanh", intercept=[0.0, 1.5], skip=[[1.0, 0.0], [0.0, -3.0]])
+    text = report_html(Subject(network, "estimated", "by construction", targets=["a", "b"]))
+    assert "b = −2 · tanh( 2 · x1 + 1 · x0 )\n    − 3 · x1\n    + 1.5" in text
+    assert [matrix["title"] for matrix in payload(text)["matrices"]] == ["weights", "linear part"]
+
+
+def test_any_result_with_a_network_and_a_verdict():
+    reading = SimpleNamespace(
+        network=Network([[1.0]], [2.0]), status="recovered", reason="read", queries=12, fidelity=1.0
+    )
+    text = report_html(subject_of(reading))
+    assert {"what": "queries", "value": 12} in payload(text)["numbers"]
+    hostile = Subject(Network([[1.0]], [2.0]), "recovered", "</script><b>", names=["<!--data-->"])
+    assert "</script><b>" not in report_html(hostile)
+    assert payload(report_html(hostile))["matrices"][0]["columns"] == ["<!--data-->"]
+
+
+def test_notebooks_show_the_verdict(fitted):
+    est, _ = fitted
+    html = est._repr_html_()
+    assert "estimated" in html
+    assert "age" in html
+    assert "<script" not in html
+    assert est._repr_mimebundle_()["text/html"] == html
+    assert "PlantedRegressor" in PlantedRegressor()._repr_html_()
+    assert "92 more neurons and 92 more inputs" in fragment(large())
+
+
+def test_a_large_report_is_small(tmp_path):
+    assert write_report(tmp_path / "large.html", large()).stat().st_size < 3_000_000
+
+
+@needs_browser
+def test_page_in_a_browser(page):
+    with browser() as driver:
+        driver.get(page.as_uri())
+        assert driver.get_log("browser") == []
+        assert driver.find_element("css selector", "h1 .badge").text == "estimated"
+        outputs = "(row) => Number(row.cells[2].innerText.replace('−', '-'))"
+        rows = f"return [...document.querySelectorAll('[data-name=neurons] tbody tr')].map({outputs})"
+        before = driver.execute_script(rows)
+        head = driver.find_elements("css selector", "[data-name=neurons] thead button")[2]
+        head.click()
+        assert driver.execute_script(rows) == sorted(before)
+        assert (
+            driver.find_elements("css selector", "[data-name=neurons] thead th")[2].get_attribute("aria-sort")
+            == "ascending"
+        )
+        head.click()
+        assert driver.execute_script(rows) == sorted(before, reverse=True)
+        csv = driver.execute_script("return document.querySelector('[data-name=neurons]').csv()")
+        assert csv.splitlines()[0].startswith("neuron,strength %,output")
+        assert len(csv.splitlines()) == 3
+        drawings = driver.execute_script("return [...document.querySelectorAll('figure svg')].map(svgText)")
+        assert len(drawings) > 5
+        for drawing in drawings:
+            assert ElementTree.fromstring(drawing).tag.endswith("svg")
+            assert "var(" not in drawing
+        links = [link.get_attribute("href").split("#")[1] for link in driver.find_elements("css selector", "nav a")]
+        assert links == [section.get_attribute("id") for section in driver.find_elements("css selector", "section")]
+        named = "return [...document.querySelectorAll('svg')].every((s) => s.getAttribute('aria-label'))"
+        assert driver.execute_script(named)
+        driver.find_element("id", "theme").click()
+        assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 29)"
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert not driver.find_element("id", "theme").is_displayed()
+        assert driver.get_log("browser") == []
+
+
+@needs_browser
+def test_page_on_a_dark_phone(page):
+    with browser(390, 800, dark=True) as driver:
+        driver.get(page.as_uri())
+        assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+        assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 29)"
+        assert driver.get_log("browser") == []
+
+
+@needs_browser
+def test_heat_map_zooms_and_searches(tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    subject = large()
+    page = write_report(tmp_path / "large.html", subject)
+    weights = payload(page.read_text(encoding="utf-8"))["matrices"][0]["values"]
+    with browser() as driver:
+        driver.get(page.as_uri())
+        canvas = driver.find_element("css selector", ".heat canvas")
+        canvas.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
+        read = driver.find_element("css selector", ".read").text
+        assert read.startswith("neuron 2, x1: ")
+        assert float(read.split(": ")[1].replace("−", "-")) == pytest.approx(weights[1][1], rel=1e-3)
+        picture = "return document.querySelector('.heat canvas').toDataURL().length"
+        before = driver.execute_script(picture)
+        canvas.send_keys("++")
+        assert driver.execute_script(picture) != before
+        search = driver.find_element("css selector", "input[type=search]")
+        search.send_keys("x17")
+        assert driver.find_element("css selector", ".tools [aria-live]").text == "1 found"
+        drawing = driver.execute_script("return document.querySelector('.heat').text()")
+        assert len(ElementTree.fromstring(drawing)) == 10_000
+        assert driver.get_log("browser") == []
