@@ -219,7 +219,7 @@ def test_bad_tables_are_one_sentence(name, content, options, message, tmp_path):
         ({"X": np.array([["a"]])}, {}, "must be numbers"),
         ({"X": np.array([[{}]], dtype=object)}, {}, "cannot be read as npz"),
         ({"X": X[0]}, {}, "X must have 2 dimensions"),
-        ({"X": X, "y": Y[:3]}, {"target": "y"}, "X has 7 rows but y has 3"),
+        ({"X": X, "y": Y[:3]}, {"target": "y"}, "X has 7 rows but the target has 3"),
         ({"X": X * math.nan}, {}, "NaN or infinite value in row 0"),
     ],
 )

@@ -197,9 +197,9 @@ def counting_rows(network: Network | ConvNetwork, X: np.ndarray) -> int:
     else:
         z = X.reshape(len(X), -1) @ network.weights.T + (0.0 if network.bias is None else network.bias)
     active = np.any(np.abs(network.activation.derivative(z)) > _INACTIVE, axis=1)
-    rows = np.ascontiguousarray(X[active].reshape(int(active.sum()), -1)) + 0.0
-    if not rows.size:
+    if not active.any():
         return 0
+    rows = np.ascontiguousarray(X[active].reshape(int(active.sum()), -1)) + 0.0
     return len(np.unique(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))))
 
 
