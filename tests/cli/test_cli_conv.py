@@ -72,15 +72,18 @@ def test_fit_as_json_and_plot(capsys, folder, tmp_path):
     status, out, _ = run(capsys, "fit", folder / "images.npz", "--conv", "--patch", "2x2", "--json", "--plot", picture)
     report = json.loads(out)
     assert (status, report["status"]) == (0, "recovered")
-    assert np.shape(report["network"]["filter"]) == (2, 2)
+    assert np.shape(report["network"]["filter"]) == (4,)
     assert len(report["restarts"]) == 4
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_noise_is_status_1(capsys, folder):
-    status, out, _ = run(capsys, "fit", folder / "noise.npz", "--conv")
+def test_noise_is_not_recovered_and_structure_is_status_1(capsys, folder, tmp_path):
+    assert not run(capsys, "fit", folder / "noise.npz", "--conv")[1].startswith("recovered")
+    Z = np.random.default_rng(0).standard_normal((800, 3, 3))
+    np.savez(tmp_path / "other.npz", X=Z, y=np.sin(4 * Z[:, 0, 0]) + Z[:, 1, 1] * Z[:, 2, 0])
+    status, out, _ = run(capsys, "fit", tmp_path / "other.npz", "--conv")
     assert status == 1
-    assert out.startswith("not recovered")
+    assert out.startswith("misfit")
 
 
 @pytest.mark.slow
@@ -113,7 +116,7 @@ BAD = {
     "one dimension": (["fit", "{f}/vector.npz", "--conv"], "X has 1 dimensions"),
     "five dimensions": (["fit", "{f}/wide.npz", "--conv"], "X has 5 dimensions"),
     "fewer targets than images": (["fit", "{f}/short.npz", "--conv", "--patch", "2x2"], "1500 rows but the target"),
-    "two targets": (["fit", "{f}/square.npz", "--conv"], "must have 1 dimension"),
+    "two targets": (["fit", "{f}/square.npz", "--conv"], "y should be a 1d array"),
     "fewer rows than unknowns": (["fit", "{f}/few.npz", "--conv"], "5 rows cannot determine"),
     "zero target": (["fit", "{f}/zero.npz", "--conv"], "y is zero in every row"),
     "NaN": (["fit", "{f}/nan.npz", "--conv", "--patch", "2x2"], "NaN or infinite"),
@@ -150,7 +153,7 @@ def test_several_filters_from_the_command_line(capsys, tmp_path):
     status, out, _ = run(capsys, "fit", tmp_path / "two.npz", "--conv", "--filters", 2, "--json")
     report = json.loads(out)
     assert (status, report["status"]) == (0, "recovered")
-    found = np.array(report["filters"])
+    found = np.array(report["details"]["filters"])
     for teacher in teachers:
         assert np.min(np.linalg.norm(found - teacher.canonical().filter, axis=1)) < 1e-6
     assert run(capsys, "fit", tmp_path / "two.npz", "--filters", 2)[0] == 2

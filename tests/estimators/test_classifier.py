@@ -334,7 +334,7 @@ def test_command_line(tmp_path, labelled):
     arguments = ["fit", str(path), "--task", "classification", "--hidden", "1", "--json", "--quiet"]
     ran = CliRunner().invoke(app, arguments, standalone_mode=False)
     report = json.loads(ran.stdout)
-    assert report["method"] == "classification"
+    assert report["method"] == "likelihood"
     assert report["network"]["activation"] == "sigmoid"
     assert report["details"]["rows_needed"] > 0
     wrong = CliRunner().invoke(app, [*arguments, "--method", "hermite"], standalone_mode=False)

@@ -41,7 +41,7 @@ def planted_losses(count, n=30, k=4, d=3, activation="softplus"):
                                     solvers.FirstOrder(optax.sgd(0.01), project=solvers.unit_rows)])  # fmt: skip
 def test_traced_descent_takes_the_steps_of_descend(solver):
     start = starts.random_rows(jax.random.key(0), 4, 4)
-    run = solvers.descend(G, start, solver, steps=60, key=jax.random.key(1), record_every=20)
+    run = solvers.descend(G, start, solver, steps=60, key=jax.random.key(1), monitor=solvers.Monitor(every=20))
     end, values = jax.jit(lambda at: solvers.traced_descent(G, at, solver, steps=60, record_every=20))(start)
     np.testing.assert_allclose(end, run.params, rtol=1e-10)
     assert values.shape == (3,)

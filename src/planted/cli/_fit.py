@@ -106,7 +106,7 @@ def fit(
         options |= {"n_hidden": _width(hidden), "fit_bias": bias}
         options |= {} if labels else {"method": method, "inputs": inputs, "fit_intercept": intercept}
     place = Place(data, target, features, engine, scheduler, checkpoint, resume, float32)
-    with place.opened(patch, patches if patches is not None or not conv else 0) as source, progress_bar(quiet) as bar:
+    with place.opened(conv, patch, patches) as source, progress_bar(quiet) as bar:
         estimator = _estimator(conv, labels, options | {"progress": bar})
         _fit_quietly(estimator, source.X, source.y, **source.options)
     with reported(Report(estimator, source.names, out, plot, intervals, report), as_json) as shown:

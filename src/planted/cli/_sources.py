@@ -98,13 +98,12 @@ class Place:
     float32: bool
 
     @contextmanager
-    def opened(self, patch: str | None = None, patches: int | None = None) -> Iterator[Source]:
-        """The source, whose engine is closed afterwards; `patch` and `patches` describe rows that are made of
-        patches."""
+    def opened(self, conv: bool = False, patch: str | None = None, patches: int | None = None) -> Iterator[Source]:
+        """The source, whose engine is closed afterwards; with `conv` rows are made of patches."""
         targets = names_in(self.target)
         columns = None if self.features is None else names_in(self.features)
         if self.engine == "memory":
-            yield self._arrays(patch, patches)
+            yield self._arrays(patch, patches) if conv else self._table()
             return
         from planted.rows import dask_engine, file_rows
 
@@ -122,14 +121,15 @@ class Place:
             if place is not None:
                 place.close()
 
+    def _table(self) -> Source:
+        return self._held(*read_rows(self.data, self.target, self.features))
+
     def _arrays(self, patch: str | None, patches: int | None) -> Source:
+        return self._held(*read_patches(self.data, self.target, patch, patches), [])
+
+    def _held(self, X: Any, y: Any, names: list[str]) -> Source:
         import numpy as np
 
-        if patch is None and patches is None:
-            X, y, names = read_rows(self.data, self.target, self.features)
-        else:
-            X, y = read_patches(self.data, self.target, patch, patches)
-            names = []
         if self.float32:
             # As blocks are: held in float32 on the way in, computed on in float64.
             X, y = (array.astype(np.float32).astype(np.float64) for array in (X, y))

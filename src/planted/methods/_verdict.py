@@ -251,9 +251,9 @@ def counting_rows(network: Network | ConvNetwork, X: np.ndarray) -> int:
 
 def _distinct(X: np.ndarray) -> np.ndarray:
     """Places of the distinct rows of X (n, …)."""
-    rows = np.ascontiguousarray(X.reshape(len(X), -1)) + 0.0
-    if not rows.size:
+    if not X.size:
         return np.arange(0)
+    rows = np.ascontiguousarray(X.reshape(len(X), -1)) + 0.0
     return np.unique(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))), return_index=True)[1]
 
 

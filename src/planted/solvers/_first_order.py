@@ -152,7 +152,7 @@ class AdaptiveStep:
 
     def init(self, problem: Objective, params: Params) -> AdaptiveState:
         """The state before the first step, with value and gradient."""
-        value, gradient = evaluate_with_gradient(problem, params)
+        value, gradient = jax.tree.map(jnp.asarray, evaluate_with_gradient(problem, params))
         return AdaptiveState(params, value, gradient, jnp.asarray(self.size, value.dtype))
 
     def step(self, objective: Objective, state: AdaptiveState, key: jax.Array) -> tuple[AdaptiveState, Trace]:

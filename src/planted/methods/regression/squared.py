@@ -38,9 +38,10 @@ def start(problem: Problem) -> Start:
     part = replace(survey, X=survey.X[few], y=survey.y[few], weight=weight)
     weight_key, sign_key, run_key = random.split(problem.key, 3)
     # Rows of unit response: whatever the inputs' scale, a neuron starts with pre-activations of order one.
-    spread = np.sqrt(np.mean(survey.X[few] ** 2, axis=0))
+    spread = np.sqrt(np.diagonal(survey.second))
     rows = random_rows(weight_key, k, problem.n_features, _RESTARTS) / np.where(spread > 0, spread, 1.0)
-    scale = np.std(survey.y, axis=0)[..., None] / k**0.5
+    centred = survey.y - survey.mean
+    scale = np.sqrt(np.average(centred**2, axis=0, weights=survey.weight))[..., None] / k**0.5
     signs = random.signs(sign_key, (_RESTARTS, *survey.y.shape[1:], k))
     begin = {
         name: np.zeros((_RESTARTS, *np.shape(value)))
