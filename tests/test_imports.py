@@ -23,6 +23,7 @@ LAYERS = [
     {"certificates"},
     {"methods"},
     {"estimators"},
+    {"reading"},
     {"bench", "plots"},
     {"reproduce"},
     {"cli"},

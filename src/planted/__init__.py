@@ -21,6 +21,7 @@ _MODULES = (
     "networks",
     "objectives",
     "plots",
+    "reading",
     "reproduce",
     "rows",
     "solvers",
@@ -35,6 +36,8 @@ _NAMES = {
     "PlantedRegressor": "estimators",
     "PlantedClassifier": "estimators",
     "PlantedConvRegressor": "estimators",
+    "Reading": "reading",
+    "read": "reading",
 }
 
 __all__ = [*_MODULES, *_NAMES, "__version__"]
