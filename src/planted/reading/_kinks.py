@@ -100,7 +100,10 @@ class Pieces:
     def strongest(self, share: float) -> Pieces:
         """Without the neurons that are weaker than `share` of the strongest one."""
         size = np.linalg.norm(self.jumps, axis=0)
-        held = size > share * size.max(initial=0.0)
+        return self.only(size > share * size.max(initial=0.0))
+
+    def only(self, held: np.ndarray) -> Pieces:
+        """Some of the neurons, by a mask (k,)."""
         return replace(
             self,
             normals=self.normals[held],
@@ -336,4 +339,6 @@ def read_line(
         if not _widen(line, pieces, regions, tolerance, rng):
             break
         pieces = _assemble(line, search, regions)
-    return Pass(pieces, search.jumps, search.curved)
+    # A kink met from both sides of a node, or none at all: a jump that rounding explains.
+    size = np.linalg.norm(pieces.jumps, axis=0)
+    return Pass(pieces.only(size > 10 * np.sqrt(len(point)) * pieces.error), search.jumps, search.curved)

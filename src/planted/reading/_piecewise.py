@@ -16,6 +16,7 @@ _PASSES = 8
 _REACH = 1e4
 _REACH_SINGLE = 100.0
 _LARGEST = 2000
+_STRETCHES = 5000
 
 
 @dataclass
@@ -25,6 +26,7 @@ class State:
     pieces: Pieces
     check: Check | None = None
     evidence: str = ""
+    curved: bool = False
 
 
 def _left(frame: Frame, known: Pieces, x: np.ndarray) -> np.ndarray:
@@ -90,7 +92,8 @@ def read_piecewise(frame: Frame, survey: Survey, rng: np.random.Generator, state
             state.evidence = f"its value jumps at {len(found.broken)} or more places of one line"
         elif found.curved:
             state.evidence = f"it curves on {len(found.curved)} or more stretches of one line"
-        candidate = (known + found.pieces).strongest(1e-9)
+            state.curved = len(found.curved) < _STRETCHES
+        candidate = (known + found.pieces).strongest(1e-7)
         check = fidelity(frame, candidate, survey, rng)
         if single and 0.1 * check.rounding < check.largest < 0.1:
             candidate = polish(frame, candidate, rng)
@@ -98,7 +101,7 @@ def read_piecewise(frame: Frame, survey: Survey, rng: np.random.Generator, state
         if state.check is None or check.largest < state.check.largest:
             state.pieces, state.check = candidate, check
         if state.check.largest <= state.check.rounding:
-            state.evidence = ""
+            state.evidence, state.curved = "", False
             return
         if len(found.broken) > 2 or len(found.curved) > max(2, 0.1 * found.pieces.count):
             return

@@ -31,8 +31,8 @@ class _Progress:
     network: Network | None = None
     check: Check | None = None
     evidence: str = ""
-    note: str = ""
     determined: bool = True
+    curved: bool = False
 
 
 def read(
@@ -107,9 +107,10 @@ def _follow(frame: Frame, source: Source, activation: str, rng: np.random.Genera
     if not about.smooth:
         if activation == "auto" or activation in ("relu", "leaky_relu", "abs", *FAMILIES["hard_tanh"]):
             _read_kinks(frame, about, (activation, source.activation), rng, way)
-        else:
-            way.evidence = f"it is linear around most points, which no network of {activation} neurons is"
-        return
+        if not way.curved:
+            if way.network is None:
+                way.evidence = f"it is linear around most points, which no network of {activation} neurons is"
+            return
     far = _saturating.look_out(frame, about, rng)
     if far is None:
         way.evidence = "it still curves however far out one goes"
@@ -133,7 +134,7 @@ def _read_kinks(
             if network.activation.name in FAMILIES["hard_tanh"]:
                 network = rewrite(network, choose("hard_tanh", *wishes))
             way.network, way.check, way.evidence = network, state.check, state.evidence
-            way.determined = oriented.determined
+            way.determined, way.curved = oriented.determined, state.curved
 
 
 def _read_steps(
@@ -150,9 +151,10 @@ def _read_steps(
     try:
         _saturating.read_saturating(frame, about, far, rng, state)
     finally:
+        way.evidence = state.evidence
         if state.steps.count:
             name = choose(state.steps.profile.name, *wishes)
-            way.network, way.check, way.evidence = steps_network(state.steps, name), state.check, state.evidence
+            way.network, way.check = steps_network(state.steps, name), state.check
 
 
 def _report(frame: Frame, way: _Progress, interrupted: str | None) -> Reading:
@@ -168,6 +170,8 @@ def _report(frame: Frame, way: _Progress, interrupted: str | None) -> Reading:
     own = _on_inputs(network, frame)
     if interrupted is not None and not (check is not None and largest <= check.rounding):
         return Reading(own, "estimated", interrupted, query.spent, largest)
+    if check is not None and largest <= check.rounding:
+        way.evidence = ""
     if check is None or largest > check.rounding:
         return Reading(own, *_other(way, check), query.spent, largest)
     if not network.n_hidden:

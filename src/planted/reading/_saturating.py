@@ -100,10 +100,15 @@ def read_saturating(frame: Frame, survey: Survey, far: Far, rng: np.random.Gener
             )
         else:
             stuck += 1
+        state.evidence = (
+            "" if not over else f"far out, {over} stretches of one line are not the turn of a single neuron"
+        )
         if over and stuck < 2:
             # Overlapping neurons may come apart further out.
             radius *= 1.0 if found is not None else 2.0
             continue
+        if not state.steps.count:
+            return
         _closer(frame, survey, (far.scale, radius), rng, state)
         rounds += 1
         if state.check is None or state.check.largest <= state.check.rounding or rounds > 2:
@@ -122,7 +127,7 @@ def _closer(
     state.steps = _settle(state.steps, anchors)
     state.check = fidelity(frame, state.steps, survey, rng)
     for ratio in _CLOSER:
-        if state.check.largest <= 0.1 * state.check.rounding or state.check.largest > 1:
+        if state.check.largest <= 0.02 * state.check.rounding or state.check.largest > 1:
             break
         steps = _settle(refine(frame, state.steps, ratio * scale, rng), anchors)
         check = state.check.again(steps)
