@@ -193,7 +193,19 @@ def other(seed=1000):
 
 def planted_networks(seed=1000):
     """Random networks of every activation that is read, with the right number of neurons or not."""
-    for name in ("relu", "leaky_relu", "abs", "hard_tanh", "tanh", "sigmoid", "erf", "standard_erf"):
+    for name in (
+        "relu",
+        "leaky_relu",
+        "abs",
+        "hard_tanh",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "standard_erf",
+        "softplus",
+        "gelu",
+        "silu",
+    ):
         right, ratios = 0, []
         for s in range(10):
             rng = np.random.default_rng(seed + s)

@@ -298,6 +298,7 @@ def read_line(
     noise: float,
     rng: np.random.Generator,
     step: float = 1e-3,
+    grain: float = 1e-12,
 ) -> Pass:
     """The pieces of a piecewise linear function whose kinks a random line through `point` crosses.
 
@@ -314,7 +315,9 @@ def read_line(
     rng : numpy.random.Generator
         Draws the line.
     step : float
-        See :class:`planted.reading._lines.Line`; longer for a model that rounds to float32.
+        See :class:`planted.reading._lines.Line`; longer for a model that rounds to float32, or bends softly.
+    grain : float
+        See :class:`planted.reading._lines.Line`; coarser for a model that bends softly.
 
     Examples
     --------
@@ -326,7 +329,7 @@ def read_line(
     u = rng.standard_normal(len(point))
     u /= np.linalg.norm(u)
     radius = max(float(np.linalg.norm(point)), 1.0)
-    line = Line(function, point, u, noise, radius, step)
+    line = Line(function, point, u, noise, radius, step, grain)
     search = find_kinks(line, reach)
     if len(search.jumps) + len(search.curved) > 10 + 0.2 * len(search.kinks):
         m = len(search.ends[0][1])
@@ -335,7 +338,7 @@ def read_line(
     _gradients(line, regions, rng)
     pieces = _assemble(line, search, regions)
     tolerance = _PRECISE * float(np.abs(regions.gradient).max()) if step < 1e-2 else 0.0
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS if grain < 1e-9 else 0):
         if not _widen(line, pieces, regions, tolerance, rng):
             break
         pieces = _assemble(line, search, regions)

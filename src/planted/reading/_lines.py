@@ -33,6 +33,8 @@ class Line:
         Distance at which rounding errors begin to grow in proportion.
     step : float
         Length of the steps by which slopes are measured, beside the interval they are measured in.
+    grain : float
+        Intervals shorter than this, beside `reach`, are not split.
     """
 
     function: Callable[[np.ndarray], np.ndarray]
@@ -41,6 +43,7 @@ class Line:
     noise: float
     reach: float
     step: float = 1e-3
+    grain: float = 1e-12
 
     def __call__(self, t: np.ndarray) -> np.ndarray:
         """Values (n, m) at t (n,)."""
@@ -152,8 +155,9 @@ def _level(line: Line, pairs: list[tuple[_Node, _Node]], result: LineKinks) -> l
         error = a.slope_error + b.slope_error
         if np.abs(change).max() <= _ROOM * error and np.abs(miss).max() <= _ROOM * (rounding + error * width):
             continue
-        if width <= 1e-12 * line.reach + 8e-16 * (abs(a.t) + abs(b.t)):
-            kind = result.jumps if np.abs(b.value - a.value).max() > 100 * rounding else result.curved
+        if width <= line.grain * line.reach + 8e-16 * (abs(a.t) + abs(b.t)):
+            broken = line.grain < 1e-9 and np.abs(b.value - a.value).max() > 100 * rounding
+            kind = result.jumps if broken else result.curved
             kind.append(a.t if kind is result.jumps else (a.t, b.t))  # type: ignore[arg-type]
             continue
         total = float(np.sum(change**2))

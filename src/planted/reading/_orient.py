@@ -164,6 +164,11 @@ def _turn(pieces: Pieces, signs: np.ndarray) -> Pieces:
     )
 
 
+def relu_network(pieces: Pieces) -> Network:
+    """The pieces as they are: a ReLU network with a linear part."""
+    return _network(pieces, "relu")
+
+
 def _network(pieces: Pieces, activation: str, skip: bool = True, **parameters: float) -> Network:
     from planted import activations
 

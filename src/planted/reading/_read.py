@@ -11,17 +11,20 @@ from planted import names
 from planted.networks import Network
 from planted.numerics.progress import Progress, silent
 from planted.numerics.validation import count as positive
-from planted.reading import _piecewise, _saturating
+from planted.reading import _corners, _piecewise, _saturating
 from planted.reading._adapters import adapt
 from planted.reading._check import Check
 from planted.reading._kinks import Pieces
 from planted.reading._naming import FAMILIES, choose, rewrite, steps_network
 from planted.reading._orient import orient
+from planted.reading._polish import polish
 from planted.reading._query import BudgetSpent, Frame, Query, Source
 from planted.reading._result import Reading
 from planted.reading._steps import PROFILES, Steps
 from planted.reading._survey import Survey, survey
 from planted.reading._values import values
+
+_CLOSE = 0.03
 
 
 @dataclass
@@ -116,7 +119,7 @@ def _follow(frame: Frame, source: Source, activation: str, rng: np.random.Genera
         way.evidence = "it still curves however far out one goes"
         return
     if np.abs(far.slopes[1] - far.slopes[0]).max() > 1e-6 * (np.abs(far.slopes).max() + far.level / far.scale):
-        way.evidence = "it curves, and goes to different slopes far out, as none of the known saturating neurons does"
+        _read_soft(frame, about, far, rng, way)
         return
     _read_steps(frame, about, far, (activation, source.activation), rng, way)
 
@@ -137,6 +140,16 @@ def _read_kinks(
             way.determined, way.curved = oriented.determined, state.curved
 
 
+def _read_soft(frame: Frame, about: Survey, far: _saturating.Far, rng: np.random.Generator, way: _Progress) -> None:
+    state = _corners.State()
+    try:
+        _corners.read_corners(frame, about, far, rng, state)
+    finally:
+        way.evidence = state.evidence
+        if state.network is not None:
+            way.network, way.check, way.determined = state.network, state.check, state.determined
+
+
 def _read_steps(
     frame: Frame,
     about: Survey,
@@ -150,9 +163,12 @@ def _read_steps(
     state = _saturating.State(none)
     try:
         _saturating.read_saturating(frame, about, far, rng, state)
+        if state.check is not None and 0.1 * state.check.rounding < state.check.largest < _CLOSE:
+            network = polish(frame, steps_network(state.steps, choose(state.steps.profile.name, *wishes)), rng)
+            way.network, way.check = network, state.check.again(lambda x: values(network, x))
     finally:
         way.evidence = state.evidence
-        if state.steps.count:
+        if state.steps.count and way.network is None:
             name = choose(state.steps.profile.name, *wishes)
             way.network, way.check = steps_network(state.steps, name), state.check
 
