@@ -220,6 +220,25 @@ def test_log_ratios_of_probabilities():
     assert odds[1] == pytest.approx(np.log(1 / 3))
 
 
+class OnlyProbabilities:
+    def __init__(self, model):
+        self.model, self.n_features_in_, self.classes_ = model, model.n_features_in_, model.classes_
+
+    def predict(self, X):
+        return self.model.predict(X)
+
+    def predict_proba(self, X):
+        return self.model.predict_proba(X)
+
+
+def test_probabilities_are_read_where_they_are_neither_0_nor_1():
+    model = trained(load_iris, MLPClassifier, "relu", 8)
+    reading = read(OnlyProbabilities(model), random_state=0)
+    assert reading.status == "recovered", reading.reason
+    X = np.random.default_rng(0).standard_normal((100, 4))
+    np.testing.assert_allclose(reading.network.predict(X), log_ratios(model.predict_proba(X)), atol=1e-8)
+
+
 # What is not such a network.
 
 RNG = np.random.default_rng(7)

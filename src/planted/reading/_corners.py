@@ -17,7 +17,7 @@ from scipy.optimize import least_squares
 
 from planted.networks import Network
 from planted.reading._check import Check, fidelity
-from planted.reading._kinks import Pieces, read_line
+from planted.reading._kinks import Pieces, read_line, unit
 from planted.reading._orient import orient, relu_network
 from planted.reading._polish import polish
 from planted.reading._query import Frame
@@ -55,7 +55,7 @@ def read_corners(frame: Frame, survey: Survey, far: Far, rng: np.random.Generato
         frame.query.stage = f"line {attempt + 1}, far out"
         point = rng.standard_normal(frame.n_inputs)
         point *= radius / np.linalg.norm(point)
-        found = read_line(frame, point, _REACH * radius, noise, rng, step=5e-2, grain=1e-7)
+        found = read_line(frame, point, unit(rng, frame.n_inputs), _REACH * radius, noise, rng, step=5e-2, grain=1e-7)
         pieces = found.pieces.strongest(1e-7)
         if found.broken or not pieces.count:
             state.evidence = "far out, it is not piecewise linear along a line"

@@ -122,6 +122,16 @@ class Pass:
     curved: list[tuple[float, float]]
 
 
+def unit(rng: np.random.Generator, d: int) -> np.ndarray:
+    """A random direction (d,), of length one.
+
+    >>> round(float(np.linalg.norm(unit(np.random.default_rng(0), 3))), 12)
+    1.0
+    """
+    u = rng.standard_normal(d)
+    return u / np.linalg.norm(u)
+
+
 def basis_along(u: np.ndarray) -> np.ndarray:
     """An orthogonal matrix (d, d) whose first column is u, of length one, up to its sign.
 
@@ -168,12 +178,12 @@ def _between(search: LineKinks, radius: float) -> Regions:
         if 0 < i < len(kinks):
             t, free = 0.5 * (t0 + t1), 0.5 * (t1 - t0)
         elif not kinks:
-            t, free = 0.0, radius
+            t, free = 0.0, min(radius, 0.4 * (t1 - t0))
         elif i == 0:
-            free = radius + abs(t1)
+            free = min(radius + abs(t1), 0.9 * (t1 - t0))
             t = t1 - free
         else:
-            free = radius + abs(t0)
+            free = min(radius + abs(t0), 0.9 * (t1 - t0))
             t = t0 + free
         near_t, near_v = (t0, v0) if abs(t - t0) < abs(t - t1) else (t1, v1)
         place.append(t)
@@ -294,26 +304,27 @@ def _widen(line: Line, pieces: Pieces, regions: Regions, tolerance: float, rng: 
 def read_line(
     function: Callable[[np.ndarray], np.ndarray],
     point: np.ndarray,
+    direction: np.ndarray,
     reach: float,
     noise: float,
     rng: np.random.Generator,
     step: float = 1e-3,
     grain: float = 1e-12,
 ) -> Pass:
-    """The pieces of a piecewise linear function whose kinks a random line through `point` crosses.
+    """The pieces of a piecewise linear function whose kinks a line crosses.
 
     Parameters
     ----------
     function : callable
         From (n, d) to (n, m).
-    point : array (d,)
-        A point of the line.
+    point, direction : array (d,)
+        A point of the line, and its direction, of length one.
     reach : float
         How far from it kinks are looked for.
     noise : float
         Rounding error of the function's values near the point.
     rng : numpy.random.Generator
-        Draws the line.
+        Draws the values that check gradients.
     step : float
         See :class:`planted.reading._lines.Line`; longer for a model that rounds to float32, or bends softly.
     grain : float
@@ -322,20 +333,20 @@ def read_line(
     Examples
     --------
     >>> f = lambda X: np.maximum(X[:, :1] + 2 * X[:, 1:] - 1, 0)
-    >>> pieces = read_line(f, np.ones(2), 1e4, 1e-15, np.random.default_rng(0)).pieces
+    >>> pieces = read_line(f, np.ones(2), np.array([0.6, 0.8]), 1e4, 1e-15, np.random.default_rng(0)).pieces
     >>> round(abs(float(pieces.jumps[0, 0])) ** 2, 6), round(abs(float(pieces.normals[0, 1] / pieces.normals[0, 0])), 6)
     (5.0, 2.0)
     """
-    u = rng.standard_normal(len(point))
-    u /= np.linalg.norm(u)
     radius = max(float(np.linalg.norm(point)), 1.0)
-    line = Line(function, point, u, noise, radius, step, grain)
+    line = Line(function, point, direction, noise, radius, step, grain)
     search = find_kinks(line, reach)
     if len(search.jumps) + len(search.curved) > 10 + 0.2 * len(search.kinks):
         m = len(search.ends[0][1])
         return Pass(Pieces.none(len(point), m), search.jumps, search.curved)
     regions = _between(search, radius)
     _gradients(line, regions, rng)
+    if not np.all(np.isfinite(regions.gradient)):  # answers are not defined everywhere around this line
+        return Pass(Pieces.none(len(point), regions.value.shape[1]), [], [])
     pieces = _assemble(line, search, regions)
     tolerance = _PRECISE * float(np.abs(regions.gradient).max()) if step < 1e-2 else 0.0
     for _ in range(_ROUNDS if grain < 1e-9 else 0):

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from planted.reading._check import Check, fidelity
-from planted.reading._kinks import Pieces, read_line
+from planted.reading._kinks import Pieces, read_line, unit
 from planted.reading._query import Frame
 from planted.reading._survey import Survey
 
@@ -32,6 +32,15 @@ class State:
 def _left(frame: Frame, known: Pieces, x: np.ndarray) -> np.ndarray:
     """What is left of the model."""
     return frame(x) - known(x)
+
+
+def _defined(frame: Frame, point: np.ndarray, direction: np.ndarray, length: float) -> float:
+    """How far both ways along a line answers are defined, by halving; log-odds of 0 or 1 are not."""
+    while length > 1e-3:
+        if np.all(np.isfinite(frame(point + np.outer([-length, length], direction)))):
+            break
+        length /= 2
+    return length
 
 
 def polish(frame: Frame, pieces: Pieces, rng: np.random.Generator) -> Pieces:
@@ -77,17 +86,15 @@ def read_piecewise(frame: Frame, survey: Survey, rng: np.random.Generator, state
     single = survey.epsilon > 1e-10
     reach, step = (_REACH_SINGLE, 3e-2) if single else (_REACH, 1e-3)
     noise, first = survey.noise, 0
-    for attempt in range(_PASSES):
+    bounded = frame.query.source.bounded
+    for attempt in range(_PASSES * (4 if bounded else 1)):
         frame.query.stage = f"line {attempt + 1}, {state.pieces.count} neurons"
         known = state.pieces
-        found = read_line(
-            partial(_left, frame, known),
-            rng.standard_normal(frame.n_inputs),
-            reach * survey.radius,
-            noise,
-            rng,
-            step,
-        )
+        point, direction = rng.standard_normal(frame.n_inputs), unit(rng, frame.n_inputs)
+        length = reach * survey.radius
+        if bounded:
+            length = _defined(frame, point, direction, length)
+        found = read_line(partial(_left, frame, known), point, direction, length, noise, rng, step)
         if found.broken:
             state.evidence = f"its value jumps at {len(found.broken)} or more places of one line"
         elif found.curved:
@@ -106,6 +113,6 @@ def read_piecewise(frame: Frame, survey: Survey, rng: np.random.Generator, state
         if len(found.broken) > 2 or len(found.curved) > max(2, 0.1 * found.pieces.count):
             return
         first = first or found.pieces.count
-        if attempt and found.pieces.count > 0.5 * first + 2:
+        if attempt and found.pieces.count > 0.5 * first + 2 and not bounded:
             return
         noise = max(survey.noise, 10 * float(state.pieces.error.max(initial=0.0)) * survey.radius)

@@ -163,7 +163,7 @@ def _read_steps(
     state = _saturating.State(none)
     try:
         _saturating.read_saturating(frame, about, far, rng, state)
-        if state.check is not None and 0.1 * state.check.rounding < state.check.largest < _CLOSE:
+        if state.check is not None and 0.03 * state.check.rounding < state.check.largest < _CLOSE:
             network = polish(frame, steps_network(state.steps, choose(state.steps.profile.name, *wishes)), rng)
             way.network, way.check = network, state.check.again(lambda x: values(network, x))
     finally:
@@ -189,7 +189,7 @@ def _report(frame: Frame, way: _Progress, interrupted: str | None) -> Reading:
     if check is not None and largest <= check.rounding:
         way.evidence = ""
     if check is None or largest > check.rounding:
-        return Reading(own, *_other(way, check), query.spent, largest)
+        return Reading(own, *_other(way, check, query.source.bounded), query.spent, largest)
     if not network.n_hidden:
         reason = "the model is linear: neurons that cancel could be added without changing it"
         return Reading(own, "ambiguous", reason, query.spent, largest)
@@ -204,12 +204,17 @@ def _report(frame: Frame, way: _Progress, interrupted: str | None) -> Reading:
     return Reading(own, "recovered", reason, query.spent, largest)
 
 
-def _other(way: _Progress, check: Check | None) -> tuple[str, str]:
+def _other(way: _Progress, check: Check | None, bounded: bool) -> tuple[str, str]:
     """Status and reason for a model that the network read from it is not equal to."""
     if check is not None and check.largest < 1e-3 and not way.evidence:
         return (
             "estimated",
             f"the network is close to the model, but differs by {check.largest:.1g} sd at fresh questions",
+        )
+    if bounded:
+        return "estimated", (
+            "the model's probabilities are 0 or 1 where more of it could be read; "
+            "give its log-odds as a function, or what it computes before them"
         )
     sentence = "not a network with one hidden layer of a known activation"
     if way.evidence:
