@@ -12,8 +12,8 @@ from planted.networks import Network
 from planted.reading._query import Frame
 from planted.reading._values import function_of, values
 
-_LARGEST = 2000
-_STEPS = 6
+_LARGEST = 1200
+_STEPS = 4
 
 SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "softplus": special.expit,

@@ -15,7 +15,8 @@ _PASSES = 12
 _OUT = 200.0
 _REACH = 1000.0
 _CLEAR = 25.0
-_CLOSER = (3.0, 1.0, 0.5)
+_CLOSER = (3.0, 0.7, 0.1)
+_HALFWAY = 20.0
 
 
 @dataclass
@@ -126,12 +127,13 @@ def _closer(
     anchors = _anchors(frame, int(1.1 * state.steps.count) + 10, 1e3 * radius, rng)
     state.steps = _settle(state.steps, anchors)
     state.check = fidelity(frame, state.steps, survey, rng)
-    for ratio in _CLOSER:
-        if state.check.largest <= 0.02 * state.check.rounding or state.check.largest > 1:
+    # From very far out biases may be off by more than one: then the first step towards the centre is a shorter one.
+    for ratio in _CLOSER if state.check.largest < 0.1 else (_HALFWAY, *_CLOSER):
+        if state.check.largest <= 0.02 * state.check.rounding:
             break
         steps = _settle(refine(frame, state.steps, ratio * scale, rng), anchors)
         check = state.check.again(steps)
-        if check.largest >= state.check.largest:
+        if check.largest >= state.check.largest and ratio != _HALFWAY:
             break
         state.steps, state.check = steps, check
 
