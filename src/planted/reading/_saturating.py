@@ -17,6 +17,7 @@ _REACH = 1000.0
 _CLEAR = 25.0
 _CLOSER = (3.0, 0.7, 0.1)
 _HALFWAY = 20.0
+_SAME = 1e-5
 
 
 @dataclass
@@ -132,6 +133,9 @@ def _closer(
         if state.check.largest <= 0.02 * state.check.rounding:
             break
         steps = _settle(refine(frame, state.steps, ratio * scale, rng), anchors)
+        tidy = _tidy(steps)
+        if tidy.count < steps.count:
+            steps = _settle(tidy, anchors)
         check = state.check.again(steps)
         if check.largest >= state.check.largest and ratio != _HALFWAY:
             break
@@ -169,3 +173,21 @@ def _settle(steps: Steps, anchors: tuple[np.ndarray, np.ndarray]) -> Steps:
     if rank < hidden.shape[1] or miss > 1e-6 * np.abs(target).max():  # a neuron is still missing
         return replace(steps, constant=np.median(target - hidden[:, :-1] @ steps.heights.T, axis=0))
     return replace(steps, heights=solution[:-1].T, constant=solution[-1])
+
+
+def _tidy(steps: Steps) -> Steps:
+    """Without neurons of no height, and with neurons that are the same one read twice taken once."""
+    size = np.linalg.norm(steps.weights, axis=1)
+    rows = np.column_stack([steps.weights, steps.bias]) / size[:, None]
+    heights, held = steps.heights.copy(), np.ones(steps.count, bool)
+    for i in range(steps.count):
+        for j in np.flatnonzero(held[:i]):
+            turn = np.sign(rows[i] @ rows[j])
+            near = np.abs(rows[i] - turn * rows[j]).max() < _SAME * (1 + abs(rows[i, -1]))
+            if near and abs(size[i] / size[j] - 1) < _SAME:
+                heights[:, j] += turn * heights[:, i]
+                held[i] = False
+                break
+    strength = np.abs(heights).max(axis=0)
+    held &= strength > 1e-8 * strength.max(initial=0.0)
+    return replace(steps, weights=steps.weights[held], bias=steps.bias[held], heights=heights[:, held])
