@@ -25,6 +25,8 @@ from planted.reading._survey import Survey, survey
 from planted.reading._values import values
 
 _CLOSE = 0.03
+_FAR = 1.0
+_ATTEMPTS = 3
 
 
 @dataclass
@@ -36,6 +38,11 @@ class _Progress:
     evidence: str = ""
     determined: bool = True
     curved: bool = False
+
+    @property
+    def check_largest(self) -> float:
+        """Largest difference at fresh questions, infinite where none were asked."""
+        return np.inf if self.check is None else self.check.largest
 
 
 def read(
@@ -96,12 +103,19 @@ def read(
         np.zeros(d) if source.centre is None else source.centre,
         np.ones(d) if source.scale is None else source.scale,
     )
-    way = _Progress()
-    try:
-        _follow(frame, source, activation, rng, way)
-    except BudgetSpent as spent:
-        return _report(frame, way, f"the budget was spent: {spent}")
-    return _report(frame, way, None)
+    best, interrupted = _Progress(), None
+    for _ in range(_ATTEMPTS):
+        way = _Progress()
+        try:
+            _follow(frame, source, activation, rng, way)
+        except BudgetSpent as spent:
+            interrupted = f"the budget was spent: {spent}"
+        if best.check is None or (way.check is not None and way.check.largest < best.check.largest):
+            best = way
+        # Other lines may do where one neuron was missed; a model that is far from any network is asked no more.
+        if interrupted or way.check is None or not way.check.rounding < best.check_largest < _FAR:
+            break
+    return _report(frame, best, interrupted)
 
 
 def _follow(frame: Frame, source: Source, activation: str, rng: np.random.Generator, way: _Progress) -> None:
