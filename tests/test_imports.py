@@ -24,6 +24,7 @@ LAYERS = [
     {"methods"},
     {"pages"},
     {"estimators"},
+    {"reading"},
     {"bench", "plots"},
     {"reproduce"},
     {"cli"},

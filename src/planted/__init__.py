@@ -22,6 +22,7 @@ _MODULES = (
     "objectives",
     "pages",
     "plots",
+    "reading",
     "reproduce",
     "rows",
     "solvers",
@@ -36,6 +37,8 @@ _NAMES = {
     "PlantedRegressor": "estimators",
     "PlantedClassifier": "estimators",
     "PlantedConvRegressor": "estimators",
+    "Reading": "reading",
+    "read": "reading",
 }
 
 __all__ = [*_MODULES, *_NAMES, "__version__"]

@@ -20,6 +20,11 @@ ACTIVATIONS: tuple[str, ...] = (
     "standard_erf",
     "tanh_probability",
     "erf_probability",
+    "gelu",
+    "silu",
+    "relu6",
+    "hard_tanh",
+    "hard_sigmoid",
 )
 """Activations that `planted.activations.get` knows by name."""
 

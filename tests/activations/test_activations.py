@@ -40,6 +40,11 @@ REFERENCE = {
     "standard_erf": special.erf,
     "tanh_probability": lambda z: special.expit(2 * z),
     "erf_probability": lambda z: special.ndtr(math.sqrt(2) * z),
+    "gelu": lambda z: z * special.ndtr(z),
+    "silu": lambda z: z * special.expit(z),
+    "relu6": lambda z: np.minimum(np.maximum(z, 0), 6),
+    "hard_tanh": lambda z: np.clip(z, -1, 1),
+    "hard_sigmoid": lambda z: np.clip((z + 3) / 6, 0, 1),
 }
 CASES = [(activations.get(name), REFERENCE[name]) for name in names.ACTIVATIONS] + [
     (activations.leaky_relu(slope=0.3), lambda z: np.where(z > 0, z, 0.3 * z)),
@@ -225,7 +230,7 @@ def test_parity(act, reference):
 
 
 def test_parity_is_what_it_should_be():
-    odd = {"tanh", "erf", "standard_erf"}
+    odd = {"tanh", "erf", "standard_erf", "hard_tanh"}
     even = {"abs", "quadratic"}
     for name in names.ACTIVATIONS:
         assert activations.get(name).parity == ("odd" if name in odd else "even" if name in even else None)

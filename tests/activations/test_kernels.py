@@ -11,7 +11,7 @@ from planted import activations, names
 from planted.activations.kernels import SERIES_ORDER, closed_form, gaussian_kernel, truncation_error
 from planted.numerics.precision import float64
 
-ACTS = [activations.get(name) for name in names.ACTIVATIONS] + [
+ACTS = [act for act in map(activations.get, names.ACTIVATIONS) if all(kink == 0 for kink in act.kinks)] + [
     activations.leaky_relu(slope=0.3),
     activations.softplus(b=10.0),
     activations.sigmoid(b=5.0),

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import jax
 import numpy as np
@@ -184,9 +185,8 @@ def test_slope_moments_and_rho_of_every_activation_by_adaptive_quadrature(name):
     sigma, act = 1.3, activations.get(name)
 
     def expectation(function):
-        parts = [
-            quad(lambda z: float(function(z)) * norm.pdf(z), *ends, epsabs=1e-12)[0] for ends in ((-12, 0), (0, 12))
-        ]
+        cuts = sorted({-12.0, 0.0, 12.0, *(kink / sigma for kink in act.kinks)})
+        parts = [quad(lambda z: float(function(z)) * norm.pdf(z), *ends, epsabs=1e-12)[0] for ends in pairwise(cuts)]
         return sum(parts)
 
     def slope(z):

@@ -349,6 +349,73 @@ def _erf_probability() -> Activation:
     )
 
 
+def _gelu_orders() -> list[Callable[[Any], Any]]:
+    """z Φ(z) and its derivatives to order 4: Φ + zφ, then polynomials times the density φ."""
+
+    def density(z: Any) -> Any:
+        # φ(z) is 0 long before |z| = 60; the clip keeps polynomial × 0 from becoming ∞ × 0.
+        u = jnp.clip(z, -60.0, 60.0)
+        return jnp.exp(-0.5 * u * u) / math.sqrt(2 * math.pi)
+
+    def times(polynomial: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda z: polynomial(jnp.clip(z, -60.0, 60.0)) * density(z)
+
+    def distribution(z: Any) -> Any:
+        return 0.5 * jax.lax.erfc(-z / math.sqrt(2))
+
+    return [
+        lambda z: z * distribution(z),
+        lambda z: distribution(z) + times(lambda u: u)(z),
+        times(lambda u: 2 - u * u),
+        times(lambda u: (u * u - 4) * u),
+        times(lambda u: (7 - u * u) * u * u - 4),
+    ]
+
+
+@cache
+def _gelu() -> Activation:
+    return Activation("gelu", (), _chain(*_gelu_orders()), centred_parity="even", tilt=0.5)
+
+
+@cache
+def _silu() -> Activation:
+    logistic = _logistic_orders(1.0)
+
+    def order(n: int) -> Callable[[Any], Any]:
+        # (z s)^(n) = n s^(n−1) + z s^(n); z is bounded where s^(n) is not 0.
+        return lambda z: n * logistic[n - 1](z) + jnp.clip(z, -800.0, 800.0) * logistic[n](z)
+
+    return Activation(
+        "silu",
+        (),
+        _chain(lambda z: z * jax.lax.logistic(z), *(order(n) for n in range(1, MAX_DERIVATIVE + 1))),
+        centred_parity="even",
+        tilt=0.5,
+    )
+
+
+@cache
+def _clipped(
+    name: str, kinks: tuple[float, float], image: tuple[float, float], parity: Any, offset: float
+) -> Activation:
+    """Constant, linear, constant: between the kinks it goes through its image."""
+    (low, high), (bottom, top) = kinks, image
+    slope = (top - bottom) / (high - low)
+    return Activation(
+        name,
+        (),
+        _chain(
+            lambda z: bottom + slope * (jnp.clip(z, low, high) - low),
+            lambda z: jnp.where((z > low) & (z < high), jnp.full_like(z, slope), jnp.zeros_like(z)),
+        ),
+        kinks=kinks,
+        centred_parity=parity,
+        offset=offset,
+        bounds=(max(abs(bottom), abs(top)), slope, _INF, _INF, _INF),
+        image=image,
+    )
+
+
 FACTORIES: dict[str, Callable[..., Activation]] = {
     "relu": _relu,
     "leaky_relu": leaky_relu,
@@ -363,6 +430,11 @@ FACTORIES: dict[str, Callable[..., Activation]] = {
     "standard_erf": partial(_scaled_erf, "standard_erf", 1.0, 1.0),
     "tanh_probability": _tanh_probability,
     "erf_probability": _erf_probability,
+    "gelu": _gelu,
+    "silu": _silu,
+    "relu6": partial(_clipped, "relu6", (0.0, 6.0), (0.0, 6.0), None, 0.0),
+    "hard_tanh": partial(_clipped, "hard_tanh", (-1.0, 1.0), (-1.0, 1.0), "odd", 0.0),
+    "hard_sigmoid": partial(_clipped, "hard_sigmoid", (-3.0, 3.0), (0.0, 1.0), "odd", 0.5),
 }
 
 

@@ -13,9 +13,11 @@ from planted.cli._certify import certify
 from planted.cli._common import DATA_ERROR, INTERRUPTED, Stopped
 from planted.cli._demo import demo
 from planted.cli._explore import explore
+from planted.cli._export import export
 from planted.cli._fit import fit
 from planted.cli._plot import plot
 from planted.cli._predict import predict
+from planted.cli._read import read
 from planted.cli._reproduce import reproduce
 from planted.cli._score import score
 
@@ -28,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit status: 0 done, 1 ran but could not recover or certify, 2 the request or the data is wrong.",
 )
-for command in (demo, fit, predict, certify, score, plot, explore, reproduce, bench):
+for command in (demo, fit, read, predict, certify, score, export, plot, explore, reproduce, bench):
     app.command()(command)
 
 

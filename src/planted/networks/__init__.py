@@ -1,5 +1,6 @@
 """Networks with one hidden layer: evaluate, canonical form, save, load, compare with a teacher."""
 
+from planted.networks._convert import ConversionError
 from planted.networks._dense import Network
 from planted.networks._format import ModelFileError
 from planted.networks._jacobian import jacobian
@@ -8,6 +9,7 @@ from planted.networks._shared_filter import ConvNetwork, as_patches, load_model,
 
 __all__ = [
     "ConvNetwork",
+    "ConversionError",
     "Match",
     "ModelFileError",
     "Network",

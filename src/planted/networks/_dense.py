@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
+from planted.networks._convert import from_onnx, from_sklearn, from_torch, to_onnx, to_sklearn, to_torch
 from planted.networks._format import Form, ModelFileError, read_model, stored_activation, write_model
+from planted.networks._simplify import simplify
 from planted.numerics.validation import check_plain
 
 DENSE = Form(
@@ -235,6 +237,53 @@ class Network:
         if self.activation.centred_parity == "odd":
             return bool(np.any(self.intercept))
         return self.activation.centred_parity == "even" and self.skip is not None
+
+    def simplify(self, tolerance: float = 1e-9) -> Network:
+        """The smallest network equal to this one that merging and dropping neurons can give.
+
+        Dead neurons go, duplicates and opposites become one, and what is linear goes into the linear part; the result
+        is compared with this network at points near and far, and this network is returned if they differ.
+
+        >>> net = Network([[1.0, 2.0], [-2.0, -4.0], [0.0, 0.0]], [1.0, -0.5, 3.0], bias=[1.0, -2.0, 1.0])
+        >>> net.simplify()                       # max(z, 0) − max(−z, 0) + 3 = z + 3
+        Network(0 relu neurons, 2 inputs, biases, linear part)
+        """
+        return simplify(self, tolerance)
+
+    @classmethod
+    def from_sklearn(cls, model: Any) -> Network:
+        """A fitted scikit-learn MLPRegressor or MLPClassifier (its log-odds), or a pipeline of a scaler and one.
+
+        >>> Network.from_sklearn(Network([[1.0]], [2.0], bias=[0.5]).to_sklearn()).output
+        array([2.])
+        """
+        return from_sklearn(cls, model)
+
+    def to_sklearn(self) -> Any:
+        """A fitted scikit-learn MLPRegressor that predicts the same.
+
+        >>> Network([[1.0]], [2.0]).to_sklearn().predict([[3.0]])
+        array([6.])
+        """
+        return to_sklearn(self)
+
+    @classmethod
+    def from_torch(cls, module: Any) -> Network:
+        """A torch Sequential of Linear, activation and Linear, or what :meth:`to_torch` gives."""
+        return from_torch(cls, module)
+
+    def to_torch(self, dtype: str = "float64") -> Any:
+        """A torch module that computes the same, in float64 or float32."""
+        return to_torch(self, dtype)
+
+    @classmethod
+    def from_onnx(cls, path: str | PathLike[str]) -> Network:
+        """An ONNX file that is a network with one hidden layer, by its weights; nothing in it is run."""
+        return from_onnx(cls, path)
+
+    def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> Path:
+        """Write an ONNX file with input X (n, d) and output Y (n, m), in float32 or float64; returns the path."""
+        return to_onnx(self, path, dtype)
 
     def save(self, path: str | PathLike[str], about: Mapping[str, Any] | None = None) -> Path:
         """Write the network as safetensors with a checksum, the same bytes for the same network; returns the path.

@@ -9,6 +9,7 @@ from planted.plots._paths import (
     plot_sphere,
 )
 from planted.plots._pictures import KINDS, save_picture
+from planted.plots._reading import plot_reading, save_reading, strengths
 from planted.plots._results import (
     plot_filter,
     plot_losses,
@@ -36,6 +37,7 @@ __all__ = [
     "plot_permutation",
     "plot_permutation_frames",
     "plot_prediction",
+    "plot_reading",
     "plot_slice",
     "plot_spectrum",
     "plot_sphere",
@@ -46,5 +48,7 @@ __all__ = [
     "save_figure",
     "save_fit",
     "save_picture",
+    "save_reading",
     "save_study",
+    "strengths",
 ]

@@ -1,0 +1,246 @@
+"""What reading a model must show: trained networks, large planted ones, other models, queries and seconds.
+
+Run as `python benchmarks/bench_read.py trained [SEED]`, `large`, `other [SEED]`, `planted [SEED]` or `single [SEED]`.
+"""
+
+import sys
+import time
+import warnings
+from collections import Counter
+
+import numpy as np
+from scipy import special
+from sklearn import datasets, ensemble, gaussian_process, kernel_ridge, neighbors, svm, tree
+from sklearn.linear_model import LinearRegression
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+
+import planted
+from planted import Network, match
+from planted.reading import ModelError
+
+LOAD = {
+    "diabetes": datasets.load_diabetes,
+    "wine": datasets.load_wine,
+    "cancer": datasets.load_breast_cancer,
+    "digits": datasets.load_digits,
+    "iris": datasets.load_iris,
+}
+# (data, kind, neurons, solver)
+CELLS = [
+    ("diabetes", MLPRegressor, 8, "adam"),
+    ("diabetes", MLPRegressor, 32, "lbfgs"),
+    ("diabetes", MLPRegressor, 100, "adam"),
+    ("wine", MLPRegressor, 16, "lbfgs"),
+    ("wine", MLPClassifier, 24, "adam"),
+    ("wine", MLPClassifier, 100, "lbfgs"),
+    ("cancer", MLPRegressor, 100, "adam"),
+    ("cancer", MLPClassifier, 32, "adam"),
+    ("digits", MLPClassifier, 64, "adam"),
+    ("digits", MLPRegressor, 32, "lbfgs"),
+    ("iris", MLPClassifier, 16, "lbfgs"),
+    ("iris", MLPRegressor, 50, "adam"),
+]
+
+
+def train(name, kind, k, solver, activation, seed):
+    X, y = LOAD[name](return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    if kind is MLPRegressor:
+        y = (y - y.mean()) / y.std()
+    model = kind(hidden_layer_sizes=(k,), activation=activation, solver=solver, max_iter=200, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y), X
+
+
+def parameters(network):
+    return sum(array.size for array in network.arrays().values())
+
+
+def median_and_worst(values):
+    return f"median {np.median(values):.3g}, worst {np.max(values):.3g}"
+
+
+def trained(seed=1000, seeds=2):
+    """Networks that scikit-learn trained on its own data sets."""
+    rows = []
+    for name, kind, k, solver in CELLS:
+        for activation in ("relu", "tanh", "logistic"):
+            for s in range(seeds):
+                model, X = train(name, kind, k, solver, activation, seed + s)
+                truth = Network.from_sklearn(model)
+                began = time.perf_counter()
+                reading = planted.read(model, random_state=seed + s)
+                seconds = time.perf_counter() - began
+                fresh = np.random.default_rng(seed + 7).standard_normal((2000, X.shape[1]))
+                fresh[1000:] *= 30
+                ours, theirs = reading.network.predict(fresh), truth.predict(fresh)
+                halves = (slice(0, 1000), slice(1000, None))
+                gap = max(np.abs(ours[h] - theirs[h]).max() / theirs[h].std(axis=0).max() for h in halves)
+                # What weights there are to find: the trained network without neurons that do nothing.
+                small = truth.simplify()
+                same = reading.network.activation.name == truth.activation.name
+                error = match(reading.network, small).weight_error if same else np.inf
+                rows.append((activation, k, gap, error, reading.queries / parameters(truth), seconds, reading.status))
+                print(
+                    f"{name:9s} {kind.__name__[3:]:10s} {solver:5s} {X.shape[1]:3d} inputs {k:4d} {activation:8s} "
+                    f"{reading.status}: {reading.network.n_hidden} neurons, fidelity {gap:.1e}, weights {error:.1e}, "
+                    f"{rows[-1][4]:.2f} queries a parameter, {seconds:.2f} s",
+                    flush=True,
+                )
+    print(f"{len(rows)} models: {dict(Counter(row[-1] for row in rows))}")
+    print(
+        f"fidelity ≤ 1e-8: {sum(row[2] <= 1e-8 for row in rows)}, weights ≤ 1e-6: {sum(row[3] <= 1e-6 for row in rows)}"
+    )
+    for activation in ("relu", "tanh", "logistic"):
+        part = [row for row in rows if row[0] == activation]
+        print(f"{activation}: queries a parameter {median_and_worst([row[4] for row in part])}")
+    wide = [row[5] for row in rows if row[1] == 100]
+    print(f"seconds, 100 neurons: {median_and_worst(wide)}; all: {median_and_worst([row[5] for row in rows])}")
+
+
+def large(seed=1000):
+    """Planted ReLU networks of the sizes that the literature on exact reading reports."""
+    for k in (32, 128):
+        rng = np.random.default_rng(seed + k)
+        weights, bias, output = rng.standard_normal((k, 784)) / 28, rng.standard_normal(k), rng.standard_normal(k)
+        net = Network(weights, output, bias=bias)
+        began = time.perf_counter()
+        reading = planted.read(lambda X: np.maximum(X @ weights.T + bias, 0) @ output, 784, random_state=seed)  # noqa: B023
+        seconds = time.perf_counter() - began
+        error = match(reading.network, net)
+        print(
+            f"784-{k}-1: {reading.status}, {reading.queries} queries (2^{np.log2(reading.queries):.1f}, "
+            f"{reading.queries / parameters(net):.2f} a parameter), fidelity {reading.fidelity:.1e}, "
+            f"weight error {error.weight_error:.1e}, {seconds:.1f} s"
+        )
+
+
+def other_models(seed):
+    """Forty models that are no network with one hidden layer, by name."""
+    rng = np.random.default_rng(seed)
+    X, d = rng.standard_normal((400, 6)), 6
+    y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(400)
+    labels = (y > y.mean()).astype(int)
+    deep = [(8, 8), (16, 8), (4, 4, 4), (32, 16)]
+    made = {
+        f"{act} layers {sizes}": MLPRegressor(hidden_layer_sizes=sizes, activation=act, max_iter=60, random_state=seed)
+        for sizes in deep
+        for act in ("relu", "tanh", "logistic")
+    }
+    made |= {
+        "tree": tree.DecisionTreeRegressor(random_state=seed),
+        "shallow tree": tree.DecisionTreeRegressor(max_depth=3, random_state=seed),
+        "forest": ensemble.RandomForestRegressor(10, random_state=seed),
+        "extra trees": ensemble.ExtraTreesRegressor(5, random_state=seed),
+        "boosting": ensemble.GradientBoostingRegressor(n_estimators=20, random_state=seed),
+        "histogram boosting": ensemble.HistGradientBoostingRegressor(max_iter=20, random_state=seed),
+        "boosted labels": ensemble.GradientBoostingClassifier(n_estimators=10, random_state=seed),
+        "SVR": svm.SVR(),
+        "SVR, cubic": svm.SVR(kernel="poly"),
+        "SVC": svm.SVC(),
+        "kernel ridge": kernel_ridge.KernelRidge(kernel="rbf"),
+        "kernel ridge, laplacian": kernel_ridge.KernelRidge(kernel="laplacian"),
+        "Gaussian process": gaussian_process.GaussianProcessRegressor(random_state=seed),
+        "neighbours": neighbors.KNeighborsRegressor(),
+        "weighted neighbours": neighbors.KNeighborsRegressor(weights="distance"),
+        "cubic polynomial": make_pipeline(PolynomialFeatures(3), LinearRegression()),
+        "splines": make_pipeline(SplineTransformer(extrapolation="linear"), LinearRegression()),
+        "squares before a network": make_pipeline(
+            PolynomialFeatures(2), MLPRegressor(hidden_layer_sizes=(8,), max_iter=60, random_state=seed)
+        ),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for model in made.values():
+            model.fit(X, labels if hasattr(model, "predict_proba") or isinstance(model, svm.SVC) else y)
+    W, b, a = rng.standard_normal((8, d)), rng.standard_normal(8), rng.standard_normal(8)
+    relu = lambda X: np.maximum(X @ W.T + b, 0) @ a  # noqa: E731
+    smooth = lambda X: np.tanh(X @ W.T + b) @ a  # noqa: E731
+    noise = np.random.default_rng(seed + 1)
+    functions = {
+        "rounded to 3 digits": lambda X: np.round(relu(X), 3),
+        "tanh rounded to 4 digits": lambda X: np.round(smooth(X), 4),
+        "noisy": lambda X: relu(X) + 1e-3 * noise.standard_normal(len(X)),
+        "product": lambda X: X[:, 0] * X[:, 1],
+        "sine": lambda X: np.sin(X[:, 0] + X[:, 1]),
+        "maximum of inputs": lambda X: X.max(axis=1),
+        "norm": lambda X: np.linalg.norm(X, axis=1),
+        "two networks multiplied": lambda X: relu(X) * smooth(X),
+        "relu and tanh neurons": lambda X: relu(X) + smooth(X),
+        "sigmoid of a network": lambda X: special.expit(relu(X)),
+    }
+    return {name: (model, None) for name, model in made.items()} | {name: (f, d) for name, f in functions.items()}
+
+
+def other(seed=1000):
+    """Models that are not one-hidden-layer networks: how many are called recovered."""
+    counts = Counter()
+    models = other_models(seed)
+    for name, (model, d) in models.items():
+        began = time.perf_counter()
+        try:
+            reading = planted.read(model, d, random_state=seed)
+            status, reason, queries = reading.status, reading.reason, reading.queries
+        except ModelError as error:
+            status, reason, queries = "refused", str(error), 0
+        counts[status] += 1
+        print(f"{name}: {status}, {queries} queries, {time.perf_counter() - began:.2f} s: {reason[:110]}", flush=True)
+    print(f"{len(models)} models: {dict(counts)}; called recovered: {counts['recovered']}")
+
+
+def planted_networks(seed=1000):
+    """Random networks of every activation that is read, with the right number of neurons or not."""
+    for name in (
+        "relu",
+        "leaky_relu",
+        "abs",
+        "hard_tanh",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "standard_erf",
+        "softplus",
+        "gelu",
+        "silu",
+    ):
+        right, ratios = 0, []
+        for s in range(10):
+            rng = np.random.default_rng(seed + s)
+            d, k = int(rng.integers(3, 12)), int(rng.integers(2, 20))
+            net = Network(
+                rng.standard_normal((k, d)), rng.standard_normal(k), name, bias=rng.standard_normal(k), intercept=0.5
+            )
+            reading = planted.read(net, random_state=s)
+            right += reading.status == "recovered" and reading.network.n_hidden == k and reading.fidelity <= 1e-8
+            ratios.append(reading.queries / parameters(net))
+        print(f"{name}: {right} of 10 read, queries a parameter {median_and_worst(ratios)}", flush=True)
+
+
+def single(seed=1000):
+    """Float32 networks: fidelity beside 1e-4."""
+    for activation in ("relu", "tanh"):
+        phi = {"relu": lambda z: np.maximum(z, np.float32(0)), "tanh": np.tanh}[activation]
+        for d, k in ((6, 8), (10, 16), (20, 24)):
+            rng = np.random.default_rng(seed + d)
+            W, b, a = (rng.standard_normal(shape).astype(np.float32) for shape in ((k, d), k, k))
+            reading = planted.read(lambda X: phi(X.astype(np.float32) @ W.T + b) @ a, d, random_state=seed)  # noqa: B023
+            print(
+                f"{activation} {d}-{k}-1: {reading.status}, fidelity {reading.fidelity:.1e}, {reading.queries} queries"
+            )
+
+
+COMMANDS = {"trained": trained, "large": large, "other": other, "planted": planted_networks, "single": single}
+
+
+def test_small_network(benchmark):
+    rng = np.random.default_rng(0)
+    net = Network(rng.standard_normal((20, 10)), rng.standard_normal(20), bias=rng.standard_normal(20)).to_sklearn()
+    benchmark.pedantic(planted.read, args=(net,), kwargs={"random_state": 0}, rounds=3)
+
+
+if __name__ == "__main__":
+    command, *numbers = sys.argv[1:] or ["trained"]
+    COMMANDS[command](*map(int, numbers))

@@ -1,0 +1,134 @@
+"""`planted read`."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, known, print_json, progress_bar
+from planted.cli._report import network_report
+from planted.names import ACTIVATIONS
+
+_PICKLES = (".pkl", ".pickle", ".joblib")
+
+
+def read(
+    model: Annotated[
+        str, typer.Argument(help="ONNX file, network of planted, package.module:name, or pickle (with --trust).")
+    ],
+    inputs: Annotated[int | None, typer.Option(min=1, help="Number of inputs, if the model does not say.")] = None,
+    activation: Annotated[str, typer.Option(help=f"auto, or one of {', '.join(ACTIVATIONS)}.")] = "auto",
+    max_queries: Annotated[int | None, typer.Option(min=1, help="Never ask for more rows than this.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the network to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw neurons by strength, and where they turn.")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Open a pickle or joblib file, which runs its code.")] = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """Read a model by asking it: which network with one hidden layer is it?
+
+    Example: planted read model.onnx --out network
+
+    A function of arrays: planted read package.module:function --inputs 20
+
+    Exit status 0 if the network is equal to the model, 1 if it is not or if the budget was spent.
+    """
+    known("activation", activation, ("auto", *ACTIVATIONS))
+    for path in (out, plot):
+        if path is not None and not path.parent.is_dir():
+            raise ValueError(f"no folder {path.parent} to write {path.name} to")
+    opened = open_model(model, trust)
+
+    import planted
+
+    with progress_bar(quiet) as report:
+        reading = planted.read(
+            opened, inputs, activation=activation, random_state=seed, max_queries=max_queries, progress=report
+        )
+    if out is not None:
+        out = reading.network.save(out)
+    if plot is not None:
+        from planted.plots import save_reading
+
+        save_reading(plot, reading.network)
+    if as_json:
+        network = network_report(reading.network)
+        print_json(reading.as_dict() | {"network": network, "out": None if out is None else str(out)})
+    else:
+        typer.echo(str(reading))
+        typer.echo(_table(reading.network))
+        if out is not None:
+            typer.echo(f"network written to {out}")
+        if plot is not None:
+            typer.echo(f"picture written to {plot}")
+    return DONE if reading.status in ("recovered", "ambiguous") else NOT_RECOVERED
+
+
+def open_model(model: str, trust: bool) -> Any:
+    """What the argument names: an ONNX path, a network of planted, a function of a module, or a pickled model.
+
+    >>> open_model("math:sqrt", trust=False)(4.0)
+    2.0
+    >>> open_model("model.pkl", trust=False)
+    Traceback (most recent call last):
+    ValueError: opening model.pkl runs the code that is stored in it: add --trust if you know where it comes from
+    """
+    path = Path(model)
+    if path.suffix in _PICKLES:
+        if not trust:
+            raise ValueError(
+                f"opening {model} runs the code that is stored in it: add --trust if you know where it comes from"
+            )
+        if not path.is_file():
+            raise ValueError(f"no model file at {model}")
+        import joblib
+
+        return joblib.load(path)
+    if path.suffix == ".onnx" or path.is_file():
+        if not path.is_file():
+            raise ValueError(f"no model file at {model}")
+        if path.suffix == ".onnx":
+            return path
+        from planted.networks import Network
+
+        return Network.load(path)
+    module, colon, name = model.partition(":")
+    if not colon:
+        raise ValueError(f"no model file at {model}; a function is given as package.module:name")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        target: Any = importlib.import_module(module)
+    except ImportError as error:
+        raise ValueError(f"cannot import {module}: {error}") from None
+    for part in name.split("."):
+        if not hasattr(target, part):
+            raise ValueError(f"{module} has no {name}")
+        target = getattr(target, part)
+    return target
+
+
+def _table(network: Any, rows: int = 12, columns: int = 6) -> str:
+    """One line a neuron, strongest first: strength, bias, leading weights."""
+    import numpy as np
+
+    from planted.plots import strengths
+
+    size = strengths(network)
+    lines = [
+        f"{'neuron':>7} {'strength':>10} {'bias':>10} "
+        + " ".join(f"{f'x{j}':>10}" for j in range(min(columns, network.n_features)))
+    ]
+    for i in np.argsort(-size)[:rows]:
+        bias = 0.0 if network.bias is None else network.bias[i]
+        row = " ".join(f"{w:>+10.4g}" for w in network.weights[i, :columns])
+        lines.append(f"{i:>7} {size[i]:>10.4g} {bias:>+10.4g} {row}")
+    if network.n_hidden > rows:
+        lines.append(f"… {network.n_hidden - rows} more neurons")
+    return "\n".join(lines)

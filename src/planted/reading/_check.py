@@ -1,0 +1,68 @@
+"""Fresh questions, near and far, on which what was read and the model must agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planted.reading._query import Frame
+from planted.reading._survey import Survey
+
+_FEWEST, _MOST, _SHARE = 8, 200, 0.04
+_FAR = 30.0
+_DOUBLE, _SINGLE = 1e-8, 1e-4
+
+
+@dataclass(frozen=True)
+class Check:
+    """Largest difference relative to the standard deviation, near and far, and what rounding allows.
+
+    Attributes
+    ----------
+    near, far : float
+        Differences at points as far from the centre as the first ones, and 30 times as far.
+    rounding : float
+        Differences up to this are due to rounding.
+    points : array (2n, d)
+        The near points, then the far ones.
+    answers : array (2n, m)
+        What the model said there.
+    """
+
+    near: float
+    far: float
+    rounding: float
+    points: np.ndarray
+    answers: np.ndarray
+
+    @property
+    def largest(self) -> float:
+        """The larger of the two differences."""
+        return max(self.near, self.far)
+
+    def again(self, network: Callable[[np.ndarray], np.ndarray]) -> Check:
+        """The same questions for another network."""
+        n, own, sizes = len(self.points) // 2, network(self.points), []
+        for part in (slice(0, n), slice(n, None)):
+            valid = np.isfinite(self.answers[part]).all(axis=1)
+            if not valid.any():
+                sizes.append(0.0)
+                continue
+            answer = self.answers[part][valid]
+            spread = float(np.std(answer, axis=0).max())
+            level = spread if spread > 0 else max(float(np.abs(answer).max()), 1e-300)
+            sizes.append(float(np.abs(answer - own[part][valid]).max()) / level)
+        return replace(self, near=sizes[0], far=sizes[1])
+
+
+def fidelity(
+    frame: Frame, network: Callable[[np.ndarray], np.ndarray], survey: Survey, rng: np.random.Generator
+) -> Check:
+    """Compare at fresh points: 8 near and 8 far at least, more for larger networks."""
+    n = int(np.clip(_SHARE * getattr(network, "count", 0) * frame.n_inputs, _FEWEST, _MOST))
+    points = rng.standard_normal((2 * n, frame.n_inputs))
+    points[n:] *= _FAR
+    rounding = _DOUBLE if survey.epsilon < 1e-10 else _SINGLE
+    return Check(np.inf, np.inf, rounding, points, frame(points)).again(network)

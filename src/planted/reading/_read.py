@@ -1,0 +1,256 @@
+"""The front door: any model that can be called, read into a network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from planted import names
+from planted.networks import Network
+from planted.numerics.progress import Progress, silent
+from planted.numerics.validation import count as positive
+from planted.reading import _corners, _piecewise, _saturating
+from planted.reading._adapters import adapt
+from planted.reading._check import Check
+from planted.reading._kinks import Pieces
+from planted.reading._naming import FAMILIES, choose, rewrite, steps_network
+from planted.reading._orient import orient
+from planted.reading._polish import polish
+from planted.reading._query import BudgetSpent, Frame, Query, Source
+from planted.reading._result import Reading
+from planted.reading._steps import PROFILES, Steps
+from planted.reading._survey import Survey, survey
+from planted.reading._values import values
+
+_CLOSE = 0.03
+_FAR = 1.0
+_ATTEMPTS = 3
+
+
+@dataclass
+class _Progress:
+    """How far a reading has come, whatever happens next: the network in the frame's coordinates, and its check."""
+
+    network: Network | None = None
+    check: Check | None = None
+    evidence: str = ""
+    determined: bool = True
+    curved: bool = False
+
+    @property
+    def check_largest(self) -> float:
+        """Largest difference at fresh questions, infinite where none were asked."""
+        return np.inf if self.check is None else self.check.largest
+
+
+def read(
+    model: Any,
+    n_inputs: int | None = None,
+    *,
+    activation: str = "auto",
+    random_state: Any = None,
+    max_queries: int | None = None,
+    progress: Progress | None = None,
+) -> Reading:
+    """Read a model that can be called: which network with one hidden layer is it?
+
+    Piecewise linear networks are read through their kinks on a line and the gradients between them; saturating ones
+    through the places, far out, where one neuron turns alone. Number of neurons and activation are part of the answer.
+
+    Parameters
+    ----------
+    model : callable, estimator, module, path or session
+        A function from arrays (n, d) to (n,) or (n, m); a fitted scikit-learn estimator or pipeline (classifiers are
+        read through their log-odds); a torch module; an ONNX file or onnxruntime session; a :class:`planted.Network`.
+    n_inputs : int, optional
+        Number of inputs d, for a model that does not say.
+    activation : str
+        A name of :func:`planted.activations.get`, or "auto" to find it out. It also chooses between names for the same
+        function, such as tanh and sigmoid.
+    random_state : int, Generator or None
+        Where the questions are; the same integer asks the same questions.
+    max_queries : int, optional
+        Never ask for more rows than this.
+    progress : callable, optional
+        Called as progress(spent, max_queries or 0, text).
+
+    Returns
+    -------
+    Reading
+        With `network`, `status`, `reason`, `queries` and `fidelity`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import planted
+    >>> def model(X):
+    ...     return 2 * np.maximum(X[:, 0] - X[:, 1] + 1, 0) - np.maximum(3 * X[:, 1], 0)
+    >>> reading = planted.read(model, n_inputs=2, random_state=0)
+    >>> reading.status, reading.network.n_hidden, reading.network.activation.name
+    ('recovered', 2, 'relu')
+    """
+    if activation != "auto" and activation not in names.ACTIVATIONS:
+        raise ValueError(names.unknown("activation", activation, ("auto", *names.ACTIVATIONS)))
+    source = adapt(model, n_inputs)
+    budget = None if max_queries is None else positive("max_queries", max_queries)
+    query = Query(source, budget, progress or silent)
+    rng = np.random.default_rng(random_state)
+    d = source.n_inputs
+    frame = Frame(
+        query,
+        np.zeros(d) if source.centre is None else source.centre,
+        np.ones(d) if source.scale is None else source.scale,
+    )
+    best, interrupted = _Progress(), None
+    for _ in range(_ATTEMPTS):
+        way = _Progress()
+        try:
+            _follow(frame, source, activation, rng, way)
+        except BudgetSpent as spent:
+            interrupted = f"the budget was spent: {spent}"
+        if best.check is None or (way.check is not None and way.check.largest < best.check.largest):
+            best = way
+        # Other lines may do where one neuron was missed; a model that is far from any network is asked no more.
+        if interrupted or way.check is None or not way.check.rounding < best.check_largest < _FAR:
+            break
+    return _report(frame, best, interrupted)
+
+
+def _follow(frame: Frame, source: Source, activation: str, rng: np.random.Generator, way: _Progress) -> None:
+    """Ask the first questions, and take the way that suits the model."""
+    about = survey(frame, rng)
+    if not about.smooth:
+        if activation == "auto" or activation in ("relu", "leaky_relu", "abs", *FAMILIES["hard_tanh"]):
+            _read_kinks(frame, about, (activation, source.activation), rng, way)
+        if not way.curved:
+            if way.network is None:
+                way.evidence = f"it is linear around most points, which no network of {activation} neurons is"
+            return
+    far = _saturating.look_out(frame, about, rng)
+    if far is None:
+        way.evidence = "it still curves however far out one goes"
+        return
+    if np.abs(far.slopes[1] - far.slopes[0]).max() > 1e-6 * (np.abs(far.slopes).max() + far.level / far.scale):
+        _read_soft(frame, about, far, rng, way)
+        return
+    _read_steps(frame, about, far, (activation, source.activation), rng, way)
+
+
+def _read_kinks(
+    frame: Frame, about: Survey, wishes: tuple[str | None, ...], rng: np.random.Generator, way: _Progress
+) -> None:
+    state = _piecewise.State(Pieces.none(frame.n_inputs, about.outputs))
+    try:
+        _piecewise.read_piecewise(frame, about, rng, state)
+    finally:
+        if state.pieces.count or state.check is not None:
+            oriented = orient(state.pieces)
+            network = oriented.network
+            if network.activation.name in FAMILIES["hard_tanh"]:
+                network = rewrite(network, choose("hard_tanh", *wishes))
+            way.network, way.check, way.evidence = network, state.check, state.evidence
+            way.determined, way.curved = oriented.determined, state.curved
+
+
+def _read_soft(frame: Frame, about: Survey, far: _saturating.Far, rng: np.random.Generator, way: _Progress) -> None:
+    state = _corners.State()
+    try:
+        _corners.read_corners(frame, about, far, rng, state)
+    finally:
+        way.evidence = state.evidence
+        if state.network is not None:
+            way.network, way.check, way.determined = state.network, state.check, state.determined
+
+
+def _read_steps(
+    frame: Frame,
+    about: Survey,
+    far: _saturating.Far,
+    wishes: tuple[str | None, ...],
+    rng: np.random.Generator,
+    way: _Progress,
+) -> None:
+    d, m = frame.n_inputs, about.outputs
+    none = Steps(np.empty((0, d)), np.empty(0), np.empty((m, 0)), np.zeros((m, d)), np.zeros(m), PROFILES["sigmoid"])
+    state = _saturating.State(none)
+    try:
+        _saturating.read_saturating(frame, about, far, rng, state)
+        if state.check is not None and 0.03 * state.check.rounding < state.check.largest < _CLOSE:
+            network = polish(frame, steps_network(state.steps, choose(state.steps.profile.name, *wishes)), rng)
+            way.network, way.check = network, state.check.again(lambda x: values(network, x))
+    finally:
+        way.evidence = state.evidence
+        if state.steps.count and way.network is None:
+            name = choose(state.steps.profile.name, *wishes)
+            way.network, way.check = steps_network(state.steps, name), state.check
+
+
+def _report(frame: Frame, way: _Progress, interrupted: str | None) -> Reading:
+    """Status and reason of what was read, with the network on the caller's own inputs."""
+    d, query = frame.n_inputs, frame.query
+    network = way.network
+    if network is None:
+        network = Network(
+            np.empty((0, d)), np.empty((query.width, 0)), bias=np.empty(0), intercept=np.zeros(query.width)
+        )
+    check = way.check.again(lambda x: values(network, x)) if way.check is not None else None
+    largest = np.inf if check is None else check.largest
+    own = _on_inputs(network, frame)
+    if interrupted is not None and not (check is not None and largest <= check.rounding):
+        return Reading(own, "estimated", interrupted, query.spent, largest)
+    if check is not None and largest <= check.rounding:
+        way.evidence = ""
+    if check is None or largest > check.rounding:
+        return Reading(own, *_other(way, check, query.source.bounded), query.spent, largest)
+    if not network.n_hidden:
+        reason = "the model is linear: neurons that cancel could be added without changing it"
+        return Reading(own, "ambiguous", reason, query.spent, largest)
+    reason = (
+        f"equal to the model to {largest:.1g} sd on {len(check.points)} fresh questions, near and far, "
+        f"with {network.n_hidden} {network.activation.name} neurons"
+    )
+    if not way.determined:
+        reason += (
+            "; on which side of its hyperplane a neuron is active is not determined, and a linear part makes up for it"
+        )
+    return Reading(own, "recovered", reason, query.spent, largest)
+
+
+def _other(way: _Progress, check: Check | None, bounded: bool) -> tuple[str, str]:
+    """Status and reason for a model that the network read from it is not equal to."""
+    if check is not None and check.largest < 1e-3 and not way.evidence:
+        return (
+            "estimated",
+            f"the network is close to the model, but differs by {check.largest:.1g} sd at fresh questions",
+        )
+    if bounded:
+        return "estimated", (
+            "the model's probabilities are 0 or 1 where more of it could be read; "
+            "give its log-odds as a function, or what it computes before them"
+        )
+    sentence = "not a network with one hidden layer of a known activation"
+    if way.evidence:
+        sentence += f": {way.evidence}"
+    if check is not None:
+        sentence += f"; at fresh questions the nearest network differs by {check.largest:.2g} sd"
+    return "misfit", sentence
+
+
+def _on_inputs(network: Network, frame: Frame) -> Network:
+    """The network on X = centre + scale·x, and with one output as a vector where the model has one."""
+    arrays: dict[str, Any] = dict(network.arrays())
+    weights = network.weights / frame.scale
+    arrays["weights"] = weights
+    arrays["bias"] = arrays.get("bias", np.zeros(len(weights))) - weights @ frame.centre
+    if network.skip is not None:
+        skip = network.skip / frame.scale
+        arrays["skip"] = skip
+        arrays["intercept"] = network.intercept - skip @ frame.centre
+    if frame.query.single:
+        arrays["output"] = np.atleast_2d(arrays["output"])[0]
+        arrays["intercept"] = np.ravel(arrays["intercept"])[0]
+        if "skip" in arrays:
+            arrays["skip"] = np.atleast_2d(arrays["skip"])[0]
+    return Network(**arrays, activation=network.activation)

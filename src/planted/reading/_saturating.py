@@ -1,0 +1,193 @@
+"""Networks of saturating neurons, line after line until nothing is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planted.reading._check import Check, fidelity
+from planted.reading._query import Frame
+from planted.reading._steps import PROFILES, Steps, read_steps, refine
+from planted.reading._survey import Survey
+
+_PASSES = 12
+_OUT = 200.0
+_REACH = 1000.0
+_CLEAR = 25.0
+_CLOSER = (3.0, 0.7, 0.1)
+_HALFWAY = 20.0
+_SAME = 1e-5
+
+
+@dataclass
+class State:
+    """What is known so far; kept by the caller, so that it outlives a budget that is spent."""
+
+    steps: Steps
+    check: Check | None = None
+    evidence: str = ""
+
+
+@dataclass(frozen=True)
+class Far:
+    """What a model looks like from far away.
+
+    Attributes
+    ----------
+    scale : float
+        Distance from which on the slope along a ray no longer changes.
+    slopes : array (2, m)
+        Slopes at the two ends of that ray.
+    level : float
+        Size of its values.
+    """
+
+    scale: float
+    slopes: np.ndarray
+    level: float
+
+
+def look_out(frame: Frame, survey: Survey, rng: np.random.Generator) -> Far | None:
+    """Go out along a ray, both ways, until the slope stays the same; None if it never does."""
+    u = rng.standard_normal(frame.n_inputs)
+    u /= np.linalg.norm(u)
+    t, last, steepest = survey.radius, None, 0.0
+    for _ in range(14):
+        places = np.array([-1.02 * t, -t, t, 1.02 * t])
+        values = frame(places[:, None] * u)
+        if not np.all(np.isfinite(values)):
+            return None
+        slopes = np.array([(values[1] - values[0]) / (0.02 * t), (values[3] - values[2]) / (0.02 * t)])
+        level = float(np.abs(values).max())
+        steepest = max(steepest, float(np.abs(slopes).max()))
+        error = 100 * max(survey.noise, survey.epsilon * level) / t + 1e-4 * steepest
+        if last is not None and np.abs(slopes - last).max() <= error:
+            return _at(frame, t / 4, 1e4 * t, u)
+        last, t = slopes, 4 * t
+    return None
+
+
+def _at(frame: Frame, scale: float, t: float, u: np.ndarray) -> Far | None:
+    """Slopes and level very far out."""
+    values = frame(np.array([-1.02 * t, -t, t, 1.02 * t])[:, None] * u)
+    slopes = np.array([(values[1] - values[0]) / (0.02 * t), (values[3] - values[2]) / (0.02 * t)])
+    return Far(scale, slopes, float(np.abs(values).max())) if np.all(np.isfinite(values)) else None
+
+
+def read_saturating(frame: Frame, survey: Survey, far: Far, rng: np.random.Generator, state: State) -> None:
+    """Read lines into `state` until the steps and the model agree on fresh questions, or no progress is made."""
+    d = frame.n_inputs
+    radius = _OUT * far.scale
+    tolerance = 200 * max(survey.noise, survey.epsilon * far.level)
+    base = state.steps
+    if np.abs(far.slopes).max() * far.scale > 1e-6 * far.level:
+        state.steps = base = replace(base, slope=_slope(frame, radius, rng))
+    profiles, stuck, rounds = list(PROFILES.values()), 0, 0
+    for attempt in range(_PASSES):
+        frame.query.stage = f"line {attempt + 1}, {state.steps.count} neurons"
+        point = rng.standard_normal(d)
+        point *= radius / np.linalg.norm(point)
+        known = state.steps
+        found, over = read_steps(frame, known, point, _REACH * radius, tolerance, profiles, rng)
+        if found is not None:
+            profiles, stuck = [found.profile], 0
+            state.steps = Steps(
+                np.concatenate([known.weights, found.weights]),
+                np.concatenate([known.bias, found.bias]),
+                np.concatenate([known.heights, found.heights], axis=1),
+                known.slope,
+                known.constant,
+                found.profile,
+            )
+        else:
+            stuck += 1
+        state.evidence = (
+            "" if not over else f"far out, {over} stretches of one line are not the turn of a single neuron"
+        )
+        if over and stuck < 2:
+            # Overlapping neurons may come apart further out.
+            radius *= 1.0 if found is not None else 2.0
+            continue
+        if not state.steps.count:
+            return
+        _closer(frame, survey, (far.scale, radius), rng, state)
+        rounds += 1
+        if state.check is None or state.check.largest <= state.check.rounding or rounds > 2:
+            return
+
+
+def _closer(
+    frame: Frame, survey: Survey, distances: tuple[float, float], rng: np.random.Generator, state: State
+) -> None:
+    """Heights far out, then every neuron once more close to the centre, until fresh questions are answered to
+    rounding.
+    """
+    scale, radius = distances
+    frame.query.stage = f"{state.steps.count} neurons once more"
+    anchors = _anchors(frame, int(1.1 * state.steps.count) + 10, 1e3 * radius, rng)
+    state.steps = _settle(state.steps, anchors)
+    state.check = fidelity(frame, state.steps, survey, rng)
+    # From very far out biases may be off by more than one: then the first step towards the centre is a shorter one.
+    for ratio in _CLOSER if state.check.largest < 0.1 else (_HALFWAY, *_CLOSER):
+        if state.check.largest <= 0.02 * state.check.rounding:
+            break
+        steps = _settle(refine(frame, state.steps, ratio * scale, rng), anchors)
+        tidy = _tidy(steps)
+        if tidy.count < steps.count:
+            steps = _settle(tidy, anchors)
+        check = state.check.again(steps)
+        if check.largest >= state.check.largest and ratio != _HALFWAY:
+            break
+        state.steps, state.check = steps, check
+
+
+def _slope(frame: Frame, radius: float, rng: np.random.Generator) -> np.ndarray:
+    """The linear part (m, d), by differences far out."""
+    d = frame.n_inputs
+    point = rng.standard_normal(d)
+    point *= radius / np.linalg.norm(point)
+    step = 0.01 * radius
+    values = frame(point + step * np.concatenate([np.zeros((1, d)), np.eye(d)]))
+    return ((values[1:] - values[0]) / step).T
+
+
+def _anchors(frame: Frame, count: int, radius: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Points so far out that hardly any neuron is on its slope there, and the answers."""
+    points = rng.standard_normal((count, frame.n_inputs))
+    points *= radius / np.linalg.norm(points, axis=1, keepdims=True)
+    return points, frame(points)
+
+
+def _settle(steps: Steps, anchors: tuple[np.ndarray, np.ndarray]) -> Steps:
+    """The steps with heights and constant by least squares at the anchors, where they are sums of heights."""
+    points, answers = anchors
+    z = points @ steps.weights.T + steps.bias
+    clear = np.abs(z).min(axis=1, initial=np.inf) > _CLEAR
+    if clear.sum() < steps.count + 2:
+        clear[:] = True
+    hidden = np.column_stack([steps.profile.step(z), np.ones(len(points))])[clear]
+    target = (answers - points @ steps.slope.T)[clear]
+    solution, _, rank, _ = np.linalg.lstsq(hidden, target, rcond=1e-9)
+    miss = np.abs(hidden @ solution - target).max()
+    if rank < hidden.shape[1] or miss > 1e-6 * np.abs(target).max():  # a neuron is still missing
+        return replace(steps, constant=np.median(target - hidden[:, :-1] @ steps.heights.T, axis=0))
+    return replace(steps, heights=solution[:-1].T, constant=solution[-1])
+
+
+def _tidy(steps: Steps) -> Steps:
+    """Without neurons of no height, and with neurons that are the same one read twice taken once."""
+    size = np.linalg.norm(steps.weights, axis=1)
+    rows = np.column_stack([steps.weights, steps.bias]) / size[:, None]
+    heights, held = steps.heights.copy(), np.ones(steps.count, bool)
+    for i in range(steps.count):
+        for j in np.flatnonzero(held[:i]):
+            turn = np.sign(rows[i] @ rows[j])
+            near = np.abs(rows[i] - turn * rows[j]).max() < _SAME * (1 + abs(rows[i, -1]))
+            if near and abs(size[i] / size[j] - 1) < _SAME:
+                heights[:, j] += turn * heights[:, i]
+                held[i] = False
+                break
+    strength = np.abs(heights).max(axis=0)
+    held &= strength > 1e-8 * strength.max(initial=0.0)
+    return replace(steps, weights=steps.weights[held], bias=steps.bias[held], heights=heights[:, held])

@@ -1,0 +1,57 @@
+"""Networks in NumPy: reading takes milliseconds, in which nothing can be compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import special
+
+from planted.networks import Network
+
+_FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "relu": lambda z: np.maximum(z, 0),
+    "abs": np.abs,
+    "quadratic": np.square,
+    "squared_relu": lambda z: np.square(np.maximum(z, 0)),
+    "tanh": np.tanh,
+    "sigmoid": special.expit,
+    "tanh_probability": lambda z: special.expit(2 * z),
+    "erf": lambda z: np.sqrt(2) * special.erf(z / np.sqrt(2)),
+    "standard_erf": special.erf,
+    "erf_probability": lambda z: 0.5 * special.erfc(-z),
+    "softplus": lambda z: np.logaddexp(z, 0.0),
+    "gelu": lambda z: z * special.ndtr(z),
+    "silu": lambda z: z * special.expit(z),
+    "hard_tanh": lambda z: np.clip(z, -1, 1),
+    "relu6": lambda z: np.clip(z, 0, 6),
+    "hard_sigmoid": lambda z: np.clip(z / 6 + 0.5, 0, 1),
+}
+
+
+def function_of(name: str) -> Callable[[np.ndarray], np.ndarray]:
+    """The activation of this name, with its default parameters, as a NumPy function.
+
+    >>> function_of("relu")(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
+    return _FUNCTIONS[name]
+
+
+def values(network: Network, X: np.ndarray) -> np.ndarray:
+    """Outputs (n, m) of a network at X (n, d), as :meth:`planted.Network.predict` gives them.
+
+    >>> values(Network([[1.0]], [2.0], bias=[1.0]), np.array([[3.0]]))
+    array([[8.]])
+    """
+    act = network.activation
+    z = X @ network.weights.T + (0.0 if network.bias is None else network.bias)
+    if act.name == "leaky_relu":
+        hidden = np.maximum(z, dict(act.parameters)["slope"] * z)
+    elif act.name in _FUNCTIONS and all(value == 1.0 for _, value in act.parameters):
+        hidden = _FUNCTIONS[act.name](z)
+    else:
+        hidden = act(z)
+    output = np.atleast_2d(network.output)
+    total = hidden @ output.T + network.intercept
+    return total if network.skip is None else total + X @ np.atleast_2d(network.skip).T

@@ -1,0 +1,105 @@
+"""`planted read` and `planted export` from the command line."""
+
+import json
+
+import joblib
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from planted import Network, match
+from planted.cli._main import app, main
+
+RUNNER = CliRunner()
+NET = Network([[1.0, -1.0, 0.5], [0.3, 2.0, 1.0]], [1.0, -2.0], bias=[0.5, -0.2], intercept=0.7)
+
+
+def functions(folder):
+    (folder / "own_models.py").write_text(
+        "import numpy as np\n"
+        "def two(X):\n"
+        "    return np.maximum(X @ np.array([1.0, -1.0, 0.5]) + 0.5, 0) "
+        "- 2 * np.maximum(X @ np.array([0.3, 2.0, 1.0]) - 0.2, 0) + 0.7\n"
+        "def tree(X):\n"
+        "    return np.floor(X[:, 0])\n"
+    )
+
+
+def test_a_function_is_read_and_exported(tmp_path, monkeypatch):
+    functions(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    result = RUNNER.invoke(
+        app, ["read", "own_models:two", "--inputs", "3", "--out", "net", "--plot", "net.png", "--json"]
+    )
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert report["status"] == "recovered"
+    assert report["network"]["n_hidden"] == 2
+    assert (tmp_path / "net.png").stat().st_size > 1000
+    assert match(Network.load(report["out"]), NET).weight_error < 1e-9
+    result = RUNNER.invoke(app, ["export", report["out"], "--to", "sklearn", "--out", "net.joblib"])
+    assert "2 neurons written to net.joblib" in result.stdout
+    X = np.random.default_rng(0).standard_normal((5, 3))
+    np.testing.assert_allclose(joblib.load("net.joblib").predict(X), NET.predict(X), atol=1e-9)
+
+
+def test_the_report_and_the_exit_status(tmp_path, monkeypatch):
+    functions(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        return RUNNER.invoke(app, ["read", *arguments, "--inputs", "3"], standalone_mode=False)
+
+    result = run("own_models:two")
+    assert result.return_value == 0
+    assert "recovered: equal to the model" in result.stdout
+    assert "strength" in result.stdout
+    result = run("own_models:tree")
+    assert result.return_value == 1
+    assert "misfit" in result.stdout
+    result = run("own_models:two", "--max-queries", "20")
+    assert result.return_value == 1
+    assert "budget" in result.stdout
+
+
+def test_an_onnx_file_is_read(tmp_path):
+    pytest.importorskip("onnxruntime", reason="reading ONNX files needs onnxruntime")
+    pytest.importorskip("onnx", reason="writing ONNX files needs onnx")
+    saved = NET.save(tmp_path / "net")
+    path = tmp_path / "model.onnx"
+    assert RUNNER.invoke(app, ["export", str(saved), "--out", str(path), "--float64"]).exit_code == 0
+    result = RUNNER.invoke(app, ["read", str(path), "--json"])
+    report = json.loads(result.stdout)
+    assert report["status"] == "recovered"
+    assert report["fidelity"] < 1e-8
+
+
+def test_pickles_need_trust(tmp_path, capsys):
+    path = tmp_path / "model.joblib"
+    joblib.dump(NET.to_sklearn(), path)
+    with pytest.raises(SystemExit) as stopped:
+        main(["read", str(path)])
+    assert stopped.value.code == 2
+    assert "runs the code that is stored in it" in capsys.readouterr().err
+    result = RUNNER.invoke(app, ["read", str(path), "--trust", "--json"])
+    assert json.loads(result.stdout)["status"] == "recovered"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["read", "nowhere.onnx"], "no model file at nowhere.onnx"),
+        (["read", "nowhere"], "a function is given as package.module:name"),
+        (["read", "no_such_module:f"], "cannot import no_such_module"),
+        (["read", "math:nothing"], "math has no nothing"),
+        (["read", "math:sqrt"], "give n_inputs"),
+        (["read", "math:sqrt", "--activation", "rellu"], "did you mean 'relu'"),
+        (["export", "nowhere"], "no model file at nowhere"),
+        (["export", "nowhere", "--to", "keras"], "unknown format 'keras'"),
+    ],
+)
+def test_requests_that_make_no_sense(arguments, sentence, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert sentence in capsys.readouterr().err

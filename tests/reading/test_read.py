@@ -1,0 +1,318 @@
+"""Models whose network is known by construction, read through their values alone."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import special
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeRegressor
+
+import planted
+from planted import Network, match, read
+from planted.reading import ModelError, log_ratios
+
+FUNCTIONS = {
+    "relu": lambda z: np.maximum(z, 0),
+    "abs": np.abs,
+    "leaky_relu": lambda z: np.maximum(z, 0.01 * z),
+    "tanh": np.tanh,
+    "sigmoid": special.expit,
+    "erf": lambda z: np.sqrt(2) * special.erf(z / np.sqrt(2)),
+    "hard_tanh": lambda z: np.clip(z, -1, 1),
+    "softplus": lambda z: np.logaddexp(z, 0),
+    "gelu": lambda z: z * special.ndtr(z),
+    "silu": lambda z: z * special.expit(z),
+}
+SMOOTH = ("tanh", "sigmoid", "erf", "softplus", "gelu", "silu")
+
+
+def teacher(name, d, k, seed, outputs=None, spread=1.0):
+    rng = np.random.default_rng(seed)
+    output = rng.standard_normal(k if outputs is None else (outputs, k))
+    return Network(
+        rng.standard_normal((k, d)) * spread,
+        output,
+        name,
+        bias=rng.standard_normal(k),
+        intercept=0.3 if outputs is None else rng.standard_normal(outputs),
+    )
+
+
+def as_function(network):
+    """The network in NumPy, none of the package's code."""
+    phi = FUNCTIONS[network.activation.name]
+
+    def function(X):
+        return phi(X @ network.weights.T + network.bias) @ network.output.T + network.intercept
+
+    return function
+
+
+def same(reading, network, weights=1e-6, fidelity=1e-8):
+    assert reading.status == "recovered", reading.reason
+    assert reading.fidelity <= fidelity
+    assert reading.network.n_hidden == network.n_hidden
+    error = match(reading.network, network)
+    assert error.weight_error < weights
+    assert error.output_error < weights
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("d", "k"), [(6, 4), (5, 12), (1, 3)])
+def test_every_activation_is_identified_with_its_width(name, d, k):
+    net = teacher(name, d, k, seed=d + k)
+    reading = read(as_function(net), d, random_state=0)
+    if d == 1 and name in SMOOTH:
+        # One line is all there is: neurons that overlap on it cannot be taken apart by going further out.
+        assert reading.status in ("recovered", "misfit", "estimated")
+        return
+    if name == "leaky_relu" and k > d:
+        # With more neurons than inputs the slope is not told from a linear part: the function is equal.
+        assert reading.status == "recovered"
+        assert reading.network.skip is not None
+        return
+    if name == "sigmoid":
+        assert reading.network.activation.name == "tanh"
+        reading = read(as_function(net), d, activation="sigmoid", random_state=0)
+    same(reading, net)
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh"])
+def test_several_outputs(name):
+    net = teacher(name, 5, 8, seed=1, outputs=3)
+    same(read(as_function(net), 5, random_state=1), net)
+
+
+def test_strengths_of_ten_thousand_to_one():
+    net = teacher("relu", 8, 6, seed=2)
+    net = net.replace(output=net.output * np.geomspace(1, 1e-4, 6))
+    same(read(as_function(net), 8, random_state=0), net)
+
+
+def test_close_and_far_and_parallel_kinks():
+    rng = np.random.default_rng(3)
+    weights, bias = rng.standard_normal((6, 5)), rng.standard_normal(6)
+    weights[1], bias[1] = weights[0], bias[0] + 1e-3  # parallel and close
+    bias[2] = 200.0  # far out
+    net = Network(weights, rng.standard_normal(6), bias=bias)
+    same(read(as_function(net), 5, random_state=0), net)
+
+
+def test_dead_and_duplicate_neurons_are_not_in_the_answer():
+    rng = np.random.default_rng(4)
+    weights = rng.standard_normal((6, 4))
+    weights[1], weights[2] = 2 * weights[0], 0.0
+    bias = rng.standard_normal(6)
+    bias[1] = 2 * bias[0]
+    output = np.array([1.0, 0.5, 3.0, 0.0, -1.0, 2.0])
+    reading = read(as_function(Network(weights, output, bias=bias)), 4, random_state=0)
+    assert reading.status == "recovered"
+    assert reading.network.n_hidden == 3
+
+
+def test_a_linear_part_is_read_and_kept():
+    net = teacher("tanh", 4, 5, seed=5)
+    skip = np.array([1.0, -2.0, 0.5, 0.0])
+    function = as_function(net)
+    reading = read(lambda X: function(X) + X @ skip, 4, random_state=0)
+    assert reading.status == "recovered"
+    np.testing.assert_allclose(reading.network.skip, skip, atol=1e-9)
+    relu = as_function(teacher("relu", 4, 5, seed=5))
+    reading = read(lambda X: relu(X) + X @ skip, 4, random_state=0)
+    assert reading.status == "recovered"
+    assert "not determined" in reading.reason
+
+
+@pytest.mark.parametrize(("k", "how"), [(9, "program"), (14, "middle")])
+def test_sides_of_more_neurons_than_inputs(k, how):
+    net = teacher("relu", 5, k, seed=k)
+    reading = read(as_function(net), 5, random_state=0)
+    same(reading, net)
+    assert reading.network.skip is None
+    signs = np.sign(np.sum(reading.network.weights * net.weights[match(reading.network, net).permutation.argsort()], 1))
+    assert np.all(signs > 0)
+
+
+def test_the_number_of_queries_and_the_budget():
+    net = teacher("relu", 20, 30, seed=6)
+    asked = []
+
+    def function(X):
+        asked.append(len(X))
+        return as_function(net)(X)
+
+    reading = read(function, 20, random_state=0)
+    assert reading.queries == sum(asked)
+    assert reading.queries_per_parameter < 1.5
+    for budget in (1, 10, 60, 300, reading.queries - 1):
+        asked.clear()
+        less = read(function, 20, random_state=0, max_queries=budget)
+        assert sum(asked) == less.queries <= budget
+        assert less.status == "estimated"
+        assert "budget" in less.reason
+    assert read(function, 20, random_state=0, max_queries=reading.queries).status == "recovered"
+
+
+def test_the_same_seed_asks_the_same_questions():
+    net = as_function(teacher("tanh", 3, 4, seed=7))
+    one, two = read(net, 3, random_state=5), read(net, 3, random_state=5)
+    np.testing.assert_array_equal(one.network.weights, two.network.weights)
+    assert one.queries == two.queries
+
+
+def test_a_float32_model():
+    net = teacher("relu", 6, 8, seed=8)
+    w, b, a = (np.asarray(part, np.float32) for part in (net.weights, net.bias, net.output))
+    reading = read(lambda X: np.maximum(X.astype(np.float32) @ w.T + b, 0) @ a, 6, random_state=0)
+    assert reading.fidelity < 1e-4
+    assert reading.network.n_hidden == 8
+
+
+# What scikit-learn trains.
+
+
+def trained(load, kind, activation, k, seed=0, **options):
+    X, y = load(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = kind(hidden_layer_sizes=(k,), activation=activation, max_iter=60, random_state=seed, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "logistic"])
+@pytest.mark.parametrize(
+    ("load", "kind"), [(load_wine, MLPRegressor), (load_iris, MLPClassifier), (load_breast_cancer, MLPClassifier)]
+)
+def test_models_of_scikit_learn(load, kind, activation):
+    model = trained(load, kind, activation, 24)
+    reading = read(model, random_state=0)
+    output, intercept = model.coefs_[1].T, model.intercepts_[1]
+    if len(output) == 1:
+        output, intercept = output[0], intercept[0]
+    name = {"logistic": "sigmoid"}.get(activation, activation)
+    same(reading, Network(model.coefs_[0].T, output, name, bias=model.intercepts_[0], intercept=intercept))
+
+
+def test_a_pipeline_is_read_on_its_own_inputs():
+    X, y = load_wine(return_X_y=True)
+    model = make_pipeline(StandardScaler(), MLPRegressor(hidden_layer_sizes=(12,), max_iter=2000, random_state=0)).fit(
+        X, y
+    )
+    reading = read(model, random_state=0)
+    assert reading.status == "recovered"
+    np.testing.assert_allclose(reading.network.predict(X), model.predict(X), atol=1e-8 * np.std(model.predict(X)))
+
+
+def test_log_ratios_of_probabilities():
+    z = np.array([[0.0, 1.0, -300.0], [2.0, 0.0, 1.0]])
+    np.testing.assert_allclose(log_ratios(special.softmax(z, axis=1)), z[:, 1:] - z[:, :1], rtol=1e-12)
+    odds = log_ratios([[1e-17, 1.0], [0.75, 0.25]])
+    assert np.isnan(odds[0])
+    assert odds[1] == pytest.approx(np.log(1 / 3))
+
+
+class OnlyProbabilities:
+    def __init__(self, model):
+        self.model, self.n_features_in_, self.classes_ = model, model.n_features_in_, model.classes_
+
+    def predict(self, X):
+        return self.model.predict(X)
+
+    def predict_proba(self, X):
+        return self.model.predict_proba(X)
+
+
+def test_probabilities_are_read_where_they_are_neither_0_nor_1():
+    model = trained(load_iris, MLPClassifier, "relu", 8)
+    reading = read(OnlyProbabilities(model), random_state=0)
+    assert reading.status == "recovered", reading.reason
+    X = np.random.default_rng(0).standard_normal((100, 4))
+    np.testing.assert_allclose(reading.network.predict(X), log_ratios(model.predict_proba(X)), atol=1e-8)
+
+
+# What is not such a network.
+
+RNG = np.random.default_rng(7)
+X, Y = np.random.default_rng(0).standard_normal((300, 4)), np.random.default_rng(1).standard_normal(300)
+OTHERS = {
+    "two layers": MLPRegressor(hidden_layer_sizes=(12, 8), max_iter=30, random_state=0),
+    "two tanh layers": MLPRegressor(hidden_layer_sizes=(6, 6), activation="tanh", max_iter=30, random_state=0),
+    "tree": DecisionTreeRegressor(max_depth=5),
+    "forest": RandomForestRegressor(n_estimators=5, random_state=0),
+    "neighbours": KNeighborsRegressor(),
+    "kernel": SVR(),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.filterwarnings("ignore")
+def test_other_models_are_a_misfit(name):
+    reading = read(OTHERS[name].fit(X, Y), random_state=0)
+    assert reading.status == "misfit"
+    assert "not a network with one hidden layer" in reading.reason
+
+
+def test_other_functions_are_not_called_recovered():
+    relu = as_function(teacher("relu", 4, 6, seed=9))
+    for function in (
+        lambda X: np.round(relu(X), 3),
+        lambda X: X[:, 0] * X[:, 1] + X[:, 2],
+        lambda X: np.sin(X[:, 0]),
+        lambda X: np.maximum(X[:, 0], np.maximum(X[:, 1], X[:, 2])),
+        lambda X: relu(X) + 1e-4 * np.sin(X[:, 0]),
+    ):
+        assert read(function, 4, random_state=0).status not in ("recovered", "ambiguous")
+
+
+def test_a_linear_model_has_no_neurons():
+    reading = read(LinearRegression().fit(X, Y), random_state=0)
+    assert reading.status == "ambiguous"
+    assert reading.network.n_hidden == 0
+    np.testing.assert_allclose(reading.network.predict(X), LinearRegression().fit(X, Y).predict(X), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        (lambda X: 1 / 0, "raised ZeroDivisionError"),
+        (lambda X: np.full(len(X), np.nan), "NaN or infinity"),
+        (lambda X: X.sum(), "with shape"),
+        (lambda X: ["a"] * len(X), "not with numbers"),
+        (lambda X: RNG.standard_normal(len(X)), "the same question in different ways"),
+    ],
+)
+def test_models_that_cannot_be_read(function, sentence):
+    with pytest.raises(ModelError, match=sentence):
+        read(function, 3)
+
+
+def test_requests_that_make_no_sense():
+    with pytest.raises(ValueError, match="give n_inputs"):
+        read(lambda X: X[:, 0])
+    with pytest.raises(ValueError, match="did you mean 'relu'"):
+        read(lambda X: X[:, 0], 1, activation="rellu")
+    with pytest.raises(ValueError, match="max_queries must be a positive integer"):
+        read(lambda X: X[:, 0], 1, max_queries=0)
+    with pytest.raises(ValueError, match="takes 2 inputs, not 3"):
+        read(teacher("relu", 2, 2, 0), 3)
+    with pytest.raises(TypeError, match="a model is a function"):
+        read(3.0)
+    with pytest.raises(ValueError, match="no model file"):
+        read("nowhere.onnx")
+
+
+def test_a_reading_explains_itself():
+    reading = planted.read(as_function(teacher("relu", 3, 2, seed=0)), 3, random_state=0)
+    text = str(reading)
+    assert "recovered" in text
+    assert "queries" in text
+    assert set(reading.as_dict()) == {"status", "reason", "queries", "queries_per_parameter", "fidelity"}
