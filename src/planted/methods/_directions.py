@@ -14,7 +14,7 @@ def obstacle_of_width(problem: Problem) -> str | None:
     """Why a method of directions does not apply: more neurons than inputs.
 
     >>> obstacle_of_width(Problem.of(np.ones((9, 1)), np.arange(9.0), 2))
-    'needs n_hidden ≤ inputs, but 2 > 1; use method=\'auto\''
+    "needs n_hidden ≤ inputs, but 2 > 1; use method='auto'"
     """
     k, d = problem.n_hidden, problem.n_features
     return None if k <= d else f"needs n_hidden ≤ inputs, but {k} > {d}; use method='auto'"

@@ -74,7 +74,7 @@ def to_jax(tree: Any) -> Any:
 def to_numpy(tree: Any) -> Any:
     """Every leaf of a pytree as a NumPy array.
 
-    >>> to_numpy({"a": jnp.ones(2)})["a"]
+    >>> to_numpy({"a": jax.numpy.ones(2)})["a"]
     array([1., 1.], dtype=float32)
     """
     return jax.tree.map(np.asarray, tree)

@@ -139,7 +139,7 @@ def without_lower_parts(rows: AnyRows, iterations: int = 8) -> tuple[AnyRows, Qu
     >>> from planted.rows import ArrayRows
     >>> x = jax.random.normal(jax.random.key(0), (4000, 2))
     >>> y = 3.0 + x[:, 0] + x[:, 0] * x[:, 1]
-    >>> bool(jnp.std(without_lower_parts(ArrayRows(x, y))[0].blocks["y"]) < 1e-4)
+    >>> bool(jnp.std(without_lower_parts(ArrayRows(x, y))[0].blocks["y"].ravel()[:4000]) < 1e-4)
     True
     """
     fit = fit_quadratic(rows, iterations)
@@ -152,7 +152,7 @@ def without_linear_part(rows: AnyRows) -> AnyRows:
     >>> from planted.rows import ArrayRows
     >>> x = jax.random.normal(jax.random.key(0), (4000, 2))
     >>> rest = without_linear_part(ArrayRows(x, 3.0 + x[:, 0]))
-    >>> bool(jnp.std(rest.blocks["y"]) < 0.1)
+    >>> bool(jnp.std(rest.blocks["y"].ravel()[:4000]) < 0.1)
     True
     """
     fit = fit_quadratic(rows, iterations=2)

@@ -163,7 +163,7 @@ def nearest_signs(numbers: ArrayLike, goal: ArrayLike) -> np.ndarray:
     compared; beyond that only the one with positive sums is. Columns of numbers are compared along one direction.
 
     >>> nearest_signs([1.0, 2.0, 4.0], -5.0)
-    array([-1.,  1., -1.])
+    array([ 1., -1., -1.])
     """
     table, aim = np.atleast_2d(np.asarray(numbers, dtype=np.float64)), np.atleast_1d(np.asarray(goal, dtype=np.float64))
     if table.shape[1] > _MEET:

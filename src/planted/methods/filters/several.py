@@ -44,6 +44,7 @@ def start(problem: Any) -> Start:
     each filter in canonical form, and the losses of the restarts.
 
     >>> from planted.datasets import make_planted_conv
+    >>> from planted.methods import FilterProblem
     >>> one, two = (make_planted_conv(1000, 3, 4, random_state=seed) for seed in (0, 1))
     >>> result = METHOD(FilterProblem.of(one.X, one.y + two.teacher.predict(one.X), 2))
     >>> result.status, result.details["filters"].shape

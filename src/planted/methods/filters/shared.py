@@ -85,6 +85,7 @@ def start(problem: Any) -> Start:
     `details` has the four restarts of the last descent, the curve of their losses and the number of iterations.
 
     >>> from planted.datasets import make_planted_conv
+    >>> from planted.methods import FilterProblem
     >>> data = make_planted_conv(1000, 4, 3, random_state=0)
     >>> result = METHOD(FilterProblem.of(data.X, data.y, 1))
     >>> result.status, match(result.network, data.teacher).weight_error < 1e-10
