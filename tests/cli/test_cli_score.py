@@ -93,7 +93,7 @@ def test_json_and_held_out_bandwidth_with_a_seed(capsys, folder):
         (["text.csv"], "oops"),
         (["equal.csv"], "all rows of X are equal"),
         (["inputs.csv", "--query", "narrow.csv"], "unknown column 'x1'"),
-        (["inputs.csv", "--query", "narrow.npz"], "1 input columns"),
+        (["inputs.csv", "--query", "narrow.npz"], "unknown column 'x1'"),
         (["inputs.csv", "--out", "no/such/folder.csv"], "no folder"),
     ],
 )

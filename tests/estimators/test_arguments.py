@@ -9,6 +9,7 @@ import pytest
 from planted import Network, PlantedClassifier, PlantedRegressor, match
 from planted.datasets import make_planted
 from planted.numerics.precision import ForkError
+from planted.objectives import PopulationSquared
 
 
 @pytest.mark.parametrize("kind", [PlantedRegressor, PlantedClassifier])
@@ -42,12 +43,13 @@ def test_masked_and_complex_values_are_refused():
 
 
 def test_a_fork_after_a_computation_is_explained():
-    Network(np.eye(2), np.ones(2)).predict(np.ones((1, 2)))
+    teacher = Network(np.eye(2), np.ones(2))
+    PopulationSquared(teacher).value(np.eye(2))
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            Network(np.eye(2), np.ones(2)).predict(np.ones((1, 2)))
+            PopulationSquared(teacher).value(np.eye(2))
         except ForkError as error:
             os.write(write, str(error).encode())
         finally:

@@ -132,7 +132,7 @@ def test_networks_are_saved_and_damaged_files_are_refused(tmp_path):
     (tmp_path / "damaged").write_bytes((tmp_path / "model").read_bytes()[:20])
     with pytest.raises(ModelFileError, match="damaged"):
         ConvNetwork.load(tmp_path / "damaged")
-    with pytest.raises(ModelFileError, match="not a planted convolution"):
+    with pytest.raises(ModelFileError, match="does not belong there"):
         ConvNetwork.load(planted.Network([[1.0]], [1.0]).save(tmp_path / "dense"))
     with pytest.raises(ValueError, match="not one of the library"):
         ConvNetwork([1.0], [1.0], lambda z: z).save(tmp_path / "own")

@@ -24,6 +24,7 @@ def network_report(network: Any) -> dict[str, Any]:
     return {
         "activation": network.activation.name,
         "parameters": dict(network.activation.parameters),
+        "n_hidden": getattr(network, "n_hidden", None),
         **{name: network.arrays().get(name) for name in parts},
     }
 
