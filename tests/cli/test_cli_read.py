@@ -29,13 +29,29 @@ def test_a_function_is_read_and_exported(tmp_path, monkeypatch):
     functions(tmp_path)
     monkeypatch.chdir(tmp_path)
     result = RUNNER.invoke(
-        app, ["read", "own_models:two", "--inputs", "3", "--out", "net", "--plot", "net.png", "--json"]
+        app,
+        [
+            "read",
+            "own_models:two",
+            "--inputs",
+            "3",
+            "--out",
+            "net",
+            "--plot",
+            "net.png",
+            "--report",
+            "net.html",
+            "--json",
+        ],
     )
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     assert report["status"] == "recovered"
     assert report["network"]["n_hidden"] == 2
     assert (tmp_path / "net.png").stat().st_size > 1000
+    page = (tmp_path / "net.html").read_text()
+    assert page.lstrip().lower().startswith("<!doctype html")
+    assert "recovered" in page
     assert match(Network.load(report["out"]), NET).weight_error < 1e-9
     result = RUNNER.invoke(app, ["export", report["out"], "--to", "sklearn", "--out", "net.joblib"])
     assert "2 neurons written to net.joblib" in result.stdout

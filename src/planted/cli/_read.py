@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, known, print_json, progress_bar
+from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, check_file, known, print_json, progress_bar
 from planted.cli._report import network_report
 from planted.names import ACTIVATIONS
 
@@ -26,6 +26,7 @@ def read(
     max_queries: Annotated[int | None, typer.Option(min=1, help="Never ask for more rows than this.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the network to this file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw neurons by strength, and where they turn.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page about the reading to this file (HTML).")] = None,
     trust: Annotated[bool, typer.Option("--trust", help="Open a pickle or joblib file, which runs its code.")] = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -40,16 +41,17 @@ def read(
     Exit status 0 if the network is equal to the model, 1 if it is not or if the budget was spent.
     """
     known("activation", activation, ("auto", *ACTIVATIONS))
-    for path in (out, plot):
-        if path is not None and not path.parent.is_dir():
-            raise ValueError(f"no folder {path.parent} to write {path.name} to")
+    source = [Path(model)] if Path(model).exists() else []
+    check_file(out, "model", source)
+    check_file(plot, "picture", [*source, out])
+    check_file(report, "page", [*source, out, plot])
     opened = open_model(model, trust)
 
     import planted
 
-    with progress_bar(quiet) as report:
+    with progress_bar(quiet) as bar:
         reading = planted.read(
-            opened, inputs, activation=activation, random_state=seed, max_queries=max_queries, progress=report
+            opened, inputs, activation=activation, random_state=seed, max_queries=max_queries, progress=bar
         )
     if out is not None:
         out = reading.network.save(out)
@@ -57,6 +59,10 @@ def read(
         from planted.plots import save_reading
 
         save_reading(plot, reading.network)
+    if report is not None:
+        from planted.pages import subject_of, write_report
+
+        write_report(report, subject_of(reading, model="" if out is None else str(out)))
     if as_json:
         network = network_report(reading.network)
         print_json(reading.as_dict() | {"network": network, "out": None if out is None else str(out)})
@@ -65,8 +71,9 @@ def read(
         typer.echo(_table(reading.network))
         if out is not None:
             typer.echo(f"network written to {out}")
-        if plot is not None:
-            typer.echo(f"picture written to {plot}")
+        for path, what in ((plot, "picture"), (report, "report")):
+            if path is not None:
+                typer.echo(f"{what} written to {path}")
     return DONE if reading.status in ("recovered", "ambiguous") else NOT_RECOVERED
 
 
