@@ -7,8 +7,9 @@ from test_reproduce_runner import artificial, only
 
 from browser import browser, needs_browser
 from planted.reproduce import find
+from planted.reproduce._claims import Claim
 from planted.reproduce._gallery import write_html, write_markdown
-from planted.reproduce._study import Claim, Study
+from planted.reproduce._study import Study
 
 
 def some_studies():

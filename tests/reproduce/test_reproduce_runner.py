@@ -13,9 +13,10 @@ import polars as pl
 import pytest
 
 from planted.reproduce import ENTRIES
+from planted.reproduce._claims import claim
 from planted.reproduce._runner import run_studies
 from planted.reproduce._store import Store, StoreError, digest, jsonable, tabulate
-from planted.reproduce._study import Entry, claim
+from planted.reproduce._study import Entry
 
 
 def cells(config):

@@ -65,7 +65,17 @@ def reproduce(
                 save_study(study.folder / "figure.svg", study)
     if as_json:
         names = ("name", "title", "config", "seed", "seconds")
-        print_json([{n: getattr(s, n) for n in names} | {"claims": [vars(c) for c in s.claims]} for s in studies])
+        lists = ("claims", "settings")
+        print_json(
+            [
+                {n: getattr(s, n) for n in names} | {n: [vars(row) for row in getattr(s, n)] for n in lists}
+                for s in studies
+            ]
+        )
+    elif len(studies) > 1:
+        from planted.reproduce import counted
+
+        typer.echo(f"claims of {len(studies)} figures: {counted(c for s in studies for c in s.claims)}")
     if gallery or markdown is not None:
         from planted.reproduce import write_html, write_markdown
 

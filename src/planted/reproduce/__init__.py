@@ -2,9 +2,11 @@
 
 from planted.names import unknown
 from planted.reproduce import _spurious, du2017, fu2018, gao2018, ge2017, soltanolkotabi2017
+from planted.reproduce._claims import Claim, Explanation, claim, counted, counts
 from planted.reproduce._gallery import write_html, write_markdown
+from planted.reproduce._printed import Printed
 from planted.reproduce._runner import run_studies
-from planted.reproduce._study import Claim, Entry, Study, claim
+from planted.reproduce._study import Entry, Study
 
 _STUDIES = (ge2017, gao2018, du2017, fu2018, soltanolkotabi2017, _spurious)
 ENTRIES: dict[str, Entry] = {entry.name: entry for study in _STUDIES for entry in study.ENTRIES}
@@ -23,4 +25,18 @@ def find(name: str) -> list[Entry]:
     return found
 
 
-__all__ = ["ENTRIES", "Claim", "Entry", "Study", "claim", "find", "run_studies", "write_html", "write_markdown"]
+__all__ = [
+    "ENTRIES",
+    "Claim",
+    "Entry",
+    "Explanation",
+    "Printed",
+    "Study",
+    "claim",
+    "counted",
+    "counts",
+    "find",
+    "run_studies",
+    "write_html",
+    "write_markdown",
+]

@@ -7,6 +7,7 @@ import html
 import io
 import json
 from collections.abc import Sequence
+from datetime import date
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +20,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from planted.reproduce._claims import counted, counts
 from planted.reproduce._runner import duration, versions
 from planted.reproduce._store import write_atomically
 from planted.reproduce._study import Study
@@ -86,7 +88,6 @@ def write_html(studies: Sequence[Study], path: Path, quick: bool) -> Path:
     """
     template = Template(files("planted.reproduce").joinpath("gallery.html").read_text(encoding="utf-8"))
     claims = [(study, claim) for study in studies for claim in study.claims]
-    verdicts = [claim.verdict for _, claim in claims]
     papers = list(dict.fromkeys(_paper(study) for study in studies))
     sections = []
     for paper in papers:
@@ -96,9 +97,8 @@ def write_html(studies: Sequence[Study], path: Path, quick: bool) -> Path:
     page = template.substitute(
         size="quick" if quick else "full",
         figures=len(studies),
-        holds=verdicts.count("holds"),
-        explained=verdicts.count("explained"),
-        fails=verdicts.count("fails"),
+        **counts(claim for _, claim in claims),
+        date=date.today().isoformat(),
         seconds=duration(sum(study.seconds for study in studies)),
         contents="".join(f'<a href="#{paper}">{paper}</a>' for paper in papers),
         rows="\n".join(_claim_row(study, claim) for study, claim in claims),
@@ -179,12 +179,26 @@ def _card(study: Study, quick: bool) -> str:
     )
     return (
         f'<article id="{_anchor(study)}"><h3>{_text(study.name)}<span>{_text(study.title)}</span></h3>'
-        f"<figure>{images}</figure><ul>{claims}</ul>"
+        f"<figure>{images}</figure><ul>{claims}</ul>{_settings(study)}"
         f"<details><summary>seed {study.seed}, {duration(study.seconds)} of computing, {len(study.table)} rows"
         f"</summary><pre>{_text(command(study, quick))}</pre>"
         f"<pre>{_text(json.dumps(study.config, ensure_ascii=False))}</pre>"
         f"<pre>{_text(_listed(study.versions))}</pre></details></article>"
     )
+
+
+def _settings(study: Study) -> str:
+    """The table "paper / here", folded away."""
+    if not study.settings:
+        return ""
+    head = "".join(f"<td>{word}</td>" for word in ("setting", "paper", "here", ""))
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in (row.label, row.paper, row.here, row.remark)) + "</tr>"
+        for row in study.settings
+    )
+    deviations = sum(row.remark != "as printed" for row in study.settings)
+    summary = f"settings: {len(study.settings) - deviations} as printed, {deviations} not"
+    return f"<details><summary>{summary}</summary><table><tr>{head}</tr>{rows}</table></details>"
 
 
 def write_markdown(studies: Sequence[Study], folder: Path, quick: bool) -> Path:
@@ -198,14 +212,14 @@ def write_markdown(studies: Sequence[Study], folder: Path, quick: bool) -> Path:
     ['gallery.md', 'soltanolkotabi2017-fig1.png']
     """
     size = "--quick" if quick else "--full"
-    verdicts = [claim.verdict for study in studies for claim in study.claims]
-    plural = {"holds": "hold", "explained": "are explained", "fails": "fail"}
-    counts = ", ".join(f"{verdicts.count(verdict)} {word}" for verdict, word in plural.items() if verdict in verdicts)
+    claims = [claim for study in studies for claim in study.claims]
     lines = [
         "# Gallery",
         "",
-        f"Every figure and reported number of the five papers, run again at {size[2:]} size, and its claims: {counts}.",
-        "What is *explained* differs from the paper for a reason given in the [errata](errata.md). Made by",
+        f"{len(studies)} figures and reported numbers of the five papers, run again at {size[2:]} size, and their",
+        f"claims: {counted(claims)}. What is *explained* differs from the paper for a reason that was measured too and",
+        "that the [errata](errata.md) give. Each figure has a table of the paper's settings and those used here. Made",
+        f"on {date.today().isoformat()} by",
         "",
         f"    planted reproduce --all {size} --jobs 2 --out results --gallery --markdown docs",
         "",
@@ -225,6 +239,7 @@ def write_markdown(studies: Sequence[Study], folder: Path, quick: bool) -> Path:
             "|---|---|---|---|",
             *(_markdown_row(study, claim) for claim in study.claims),
             "",
+            *_markdown_settings(study),
             f"`{command(study, quick)}`, {duration(study.seconds)} of computing.",
             "",
         ]
@@ -232,11 +247,22 @@ def write_markdown(studies: Sequence[Study], folder: Path, quick: bool) -> Path:
     return folder / "gallery.md"
 
 
+def _markdown_settings(study: Study) -> list[str]:
+    if not study.settings:
+        return []
+    rows = [(row.label, row.paper, row.here, row.remark) for row in study.settings]
+    return ["| setting | paper | here | |", "|---|---|---|---|", *map(_markdown_cells, rows), ""]
+
+
+def _markdown_cells(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("*", "\\*").replace("\n", " ") for cell in cells) + " |"
+
+
 def _markdown_row(study: Study, claim: Any) -> str:
     note = f" ({claim.note})" if claim.note else ""
     link = f"[explained](errata.md#{_paper(study)})"
     cells = (claim.statement, claim.paper, claim.ours + note, link if claim.verdict == "explained" else claim.verdict)
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("*", "\\*").replace("\n", " ") for cell in cells) + " |"
+    return _markdown_cells(cells)
 
 
 def _small_png(study: Study) -> bytes:

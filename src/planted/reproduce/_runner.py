@@ -19,6 +19,7 @@ from importlib.metadata import version
 from typing import Any
 
 from planted.numerics.progress import Progress
+from planted.reproduce._printed import settings
 from planted.reproduce._store import CellResult, Rows, Store, stack, tabulate
 from planted.reproduce._study import Cell, Config, Entry, Study
 from planted.solvers import silent
@@ -173,6 +174,7 @@ def _study(plan: _Plan, seed: int) -> Study:
                 "config": plan.config,
                 "seed": seed,
                 "claims": [asdict(claim) for claim in claims],
+                "settings": [asdict(row) for row in settings(entry.printed, plan.config)],
                 "seconds": round(seconds, 3),
                 "cells": [{"cell": c, "seconds": r.seconds} for c, r in zip(plan.cells, results, strict=True)],
                 "versions": computed_with,
@@ -180,7 +182,10 @@ def _study(plan: _Plan, seed: int) -> Study:
         )
     draw = partial(entry.draw, plan.config, rows)
     folder = None if store is None else store.folder
-    return Study(entry.name, entry.title, plan.config, rows, claims, draw, seconds, seed, folder, computed_with)
+    printed = settings(entry.printed, plan.config)
+    return Study(
+        entry.name, entry.title, plan.config, rows, claims, draw, seconds, seed, folder, computed_with, printed
+    )
 
 
 def _together(found: list[dict[str, str]]) -> dict[str, str]:

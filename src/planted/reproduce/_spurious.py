@@ -19,8 +19,9 @@ import numpy as np
 from planted.certificates import certify
 from planted.networks import Network
 from planted.objectives import Objective, PopulationFullRankLandscape, PopulationLandscape, PopulationSquared
+from planted.reproduce._claims import Claim, claim
 from planted.reproduce._store import Rows
-from planted.reproduce._study import Cell, Claim, Config, Entry, claim
+from planted.reproduce._study import Cell, Config, Entry
 from planted.solvers import lbfgs, leave_saddles, newton_polish
 
 GRADIENT_TOLERANCE = 1e-9

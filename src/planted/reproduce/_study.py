@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from planted.numerics.progress import Progress
+from planted.reproduce._claims import Claim, counted
+from planted.reproduce._printed import Printed, Setting
 from planted.reproduce._store import Rows, digest, jsonable
 from planted.solvers import silent
 
@@ -17,38 +19,11 @@ Cell = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A statement of the paper, its value there and here, and whether it holds.
-
-    `verdict` is "holds", "fails" or "explained"; `note` says why, or where the errata do.
-    """
-
-    statement: str
-    paper: str
-    ours: str
-    verdict: str
-    note: str = ""
-
-    def __str__(self) -> str:
-        note = f" — {self.note}" if self.note else ""
-        return f"[{self.verdict}] {self.statement}: paper {self.paper}, here {self.ours}{note}"
-
-
-def claim(statement: str, paper: str, ours: str, holds: bool, note: str = "") -> Claim:
-    """A claim that either holds or fails.
-
-    >>> print(claim("G recovers", "5 of 5", "5 of 5", True))
-    [holds] G recovers: paper 5 of 5, here 5 of 5
-    """
-    return Claim(statement, paper, ours, "holds" if holds else "fails", note)
-
-
-@dataclass(frozen=True)
 class Study:
     """The outcome of one entry: a tidy table (one dict a row), claims, and how to draw it.
 
     `seconds` is the time its cells took to compute, whenever that was, and `versions` are those they were computed
-    with; `folder` is where they are kept, if anywhere.
+    with; `folder` is where they are kept, if anywhere. `settings` is the table "paper / here" of its configuration.
     """
 
     name: str
@@ -61,6 +36,7 @@ class Study:
     seed: int = 0
     folder: Path | None = None
     versions: dict[str, str] = field(default_factory=dict)
+    settings: list[Setting] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
@@ -68,8 +44,10 @@ class Study:
         return all(claim.verdict != "fails" for claim in self.claims)
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {self.title} ({self.seconds:.0f} s)"]
-        return "\n".join(lines + [f"  {claim}" for claim in self.claims])
+        lines = [f"{self.name}: {self.title} ({self.seconds:.0f} s); {counted(self.claims)}"]
+        lines += [f"  {claim}" for claim in self.claims]
+        lines += [f"  {row.label}: paper {row.paper}, here {row.here}; {row.remark}" for row in self.settings]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -88,12 +66,15 @@ class Entry:
         A function of its arguments only, at the top of its module so that other processes can call it. Rows are
         dicts of scalars, without timings: those are recorded apart. It sees to its own precision.
     claims : callable (config, rows) -> list of Claim
-        On the rows of all cells, in cell order.
+        On the rows of all cells, in cell order: a function of its arguments only, so that made-up tables can be
+        fed to it. Each claim is made by :func:`planted.reproduce.claim`.
     draw : callable (config, rows, matplotlib Figure) -> None
     seed_by : tuple of str, optional
         The names in a cell from whose values, and the study's seed, the cell's seed derives; all of them if omitted,
         so that every cell draws its own random numbers. Cells that agree on these names share theirs; with ()
         every cell gets the study's seed itself.
+    printed : mapping, optional
+        By name in the configuration, what the paper prints for it: the table "paper / here".
     """
 
     name: str
@@ -105,6 +86,7 @@ class Entry:
     claims: Callable[[Config, Rows], list[Claim]] = field(repr=False)
     draw: Callable[[Config, Rows, Any], None] = field(repr=False)
     seed_by: tuple[str, ...] | None = field(default=None, repr=False)
+    printed: Mapping[str, Printed] = field(default_factory=dict, repr=False)
 
     def config(self, quick: bool) -> Config:
         """The configuration of this size, as JSON gives it back."""

@@ -20,8 +20,9 @@ from planted.numerics.precision import float64
 from planted.numerics.seeding import key_from
 from planted.objectives import PopulationConv, stationary_points, threshold
 from planted.plots import plot_two_phases
+from planted.reproduce._claims import Claim, claim
 from planted.reproduce._store import Rows
-from planted.reproduce._study import Cell, Claim, Config, Entry, claim
+from planted.reproduce._study import Cell, Config, Entry
 from planted.solvers import FirstOrder, traced_descent
 from planted.starts import SIGNS, sign_restarts, uniform_start
 

@@ -24,7 +24,8 @@ from planted.certificates import rho, slope_moments
 from planted.datasets import draw_planted, teacher_weights
 from planted.names import ACTIVATIONS
 from planted.objectives import Squared, curvature_matrix
-from planted.reproduce._study import Cell, Claim, Config, Entry, claim
+from planted.reproduce._claims import Claim, claim
+from planted.reproduce._study import Cell, Config, Entry
 from planted.rows import ArrayRows
 from planted.solvers import TracedEnd, traced_lbfgs
 from planted.starts import near

@@ -22,7 +22,8 @@ from planted.datasets import make_planted
 from planted.inputs import Density, Gaussian, GaussianMixture, HyperbolicSecant, Laplace, LocalLikelihood
 from planted.numerics.precision import float64, to_jax
 from planted.objectives import Landscape, Objective, ScoreLandscape, Squared
-from planted.reproduce._study import Cell, Claim, Config, Entry, claim
+from planted.reproduce._claims import Claim, claim
+from planted.reproduce._study import Cell, Config, Entry
 from planted.rows import ArrayRows
 from planted.solvers import FirstOrder, traced_descent, unit_rows
 

@@ -17,7 +17,8 @@ from jax import lax
 from planted.inputs import GaussianMixture, rule_of_remark, score_tensor
 from planted.numerics.precision import float64
 from planted.numerics.seeding import key_from
-from planted.reproduce._study import Cell, Claim, Config, Entry
+from planted.reproduce._claims import Claim
+from planted.reproduce._study import Cell, Config, Entry
 
 PERCENTILES = (5, 25, 50, 75, 95)
 PAPER_SLOPES = {"gaussian": (-0.5143, -0.4984), "mixture": (-0.2587, -0.1343)}

@@ -31,8 +31,9 @@ from planted.objectives import (
     Squared,
     appendix_d,
 )
+from planted.reproduce._claims import Claim, claim
 from planted.reproduce._store import Rows
-from planted.reproduce._study import Cell, Claim, Config, Entry, claim
+from planted.reproduce._study import Cell, Config, Entry
 from planted.rows import ArrayRows, FreshRows
 from planted.rows.moments import without_linear_part
 from planted.solvers import Descent, FirstOrder, Monitor, descend, lbfgs, silent, step_size_cuts, unit_rows

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from planted.datasets import make_planted
-from planted.reproduce._study import Claim, Entry, claim
+from planted.reproduce._claims import Claim, claim
+from planted.reproduce._study import Entry
 from planted.starts.output_layer import ALGORITHMS, recover_outputs
 
 _KINDS = ("orthogonal", "correlated")

@@ -14,8 +14,9 @@ import numpy as np
 from planted import activations
 from planted.activations import Activation
 from planted.numerics.quadrature import gaussian_expectation
+from planted.reproduce._claims import Claim, claim
 from planted.reproduce._store import Rows
-from planted.reproduce._study import Cell, Claim, Config, Entry, claim
+from planted.reproduce._study import Cell, Config, Entry
 
 _ZERO = 1e-12
 _CURVED = ("softplus",)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from planted.reproduce._claims import Claim, claim
 from planted.reproduce._store import Rows
-from planted.reproduce._study import Cell, Claim, Config, Entry, claim
+from planted.reproduce._study import Cell, Config, Entry
 from planted.reproduce.soltanolkotabi2017._local_convergence import local_convergence
 from planted.reproduce.soltanolkotabi2017._over_parameterised import (
     PANELS,
