@@ -65,7 +65,7 @@ def learning_curve(
     >>> curve[-1]["iteration"], curve[-1]["strict"] < 1e-3, curve[-1]["gradient"] < 0.01
     (200, True, True)
     """
-    records, gradient = _descent(objective, to_jax(start), to_jax(np.linalg.inv(teacher)), to_jax(rate), steps, every)
+    records, slope = _descent(objective, to_jax(start), to_jax(np.linalg.inv(teacher)), to_jax(rate), steps, every)
     names = ("error", "strict", "to_axes", "matched")
     rows: Rows = [
         {"iteration": every * (i + 1)}
@@ -73,7 +73,7 @@ def learning_curve(
         | {"gradient": None}
         for i, values in enumerate(np.asarray(records))
     ]
-    rows[-1]["gradient"] = _finite(gradient)
+    rows[-1]["gradient"] = _finite(slope)
     return rows
 
 
