@@ -242,3 +242,17 @@ def test_fit_prints_verdict_and_intervals(capsys, tmp_path):
     out = run(capsys, *asked)[1]
     assert out.startswith("estimated: ")
     assert "weights of neuron 0: [" in out
+
+
+def test_certify_says_what_descent_from_here_reaches_and_runs_it(capsys, tmp_path):
+    data = datasets.make_planted(12, 6, 6, activation="tanh", weights="gaussian", random_state=0)
+    table, model = tmp_path / "rows.csv", tmp_path / "net"
+    datasets.write_table(table, data.X, data.y)
+    data.teacher.save(model)
+    status, out, _ = run(capsys, "certify", model, table, "--descent", "20", "--json")
+    answer = json.loads(out)
+    assert status == 0
+    assert answer["descent"]["target"] == "zero loss"
+    assert answer["descent_run"]["steps"] == 20
+    status, out, _ = run(capsys, "certify", model, table, "--descent", "0")
+    assert "reaches zero loss" in out

@@ -5,6 +5,7 @@ from planted.certificates._certify import KINDS, Certificate, certify
 from planted.certificates._conv import ConvStationary
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._label_basin import LabelBasin, label_basin
+from planted.certificates._local_convergence import DescentCheck, LocalConvergence, local_convergence, run_descent
 from planted.certificates._local_geometry import (
     LinearRate,
     LocalGeometry,
@@ -13,6 +14,15 @@ from planted.certificates._local_geometry import (
     local_geometry,
     measured_hessian,
     slope_moments,
+)
+from planted.certificates._over_parameterised import (
+    JacobianSpectrum,
+    LocalConstants,
+    LocalTheorem,
+    jacobian_spectrum,
+    khatri_rao_spectrum,
+    local_constants,
+    local_theorem,
 )
 from planted.certificates._symmetries import Symmetry, flat_symmetries
 from planted.certificates._uncertainty import Ellipsoid, Uncertainty, cramer_rao, uncertainty
@@ -24,11 +34,16 @@ __all__ = [
     "Certificate",
     "ConvStationary",
     "Curvature",
+    "DescentCheck",
     "Ellipsoid",
+    "JacobianSpectrum",
     "Kinks",
     "LabelBasin",
     "LinearRate",
+    "LocalConstants",
+    "LocalConvergence",
     "LocalGeometry",
+    "LocalTheorem",
     "MeasuredHessian",
     "Symmetry",
     "Uncertainty",
@@ -39,11 +54,17 @@ __all__ = [
     "cramer_rao",
     "find_kinks",
     "flat_symmetries",
+    "jacobian_spectrum",
+    "khatri_rao_spectrum",
     "label_basin",
     "linear_rate",
+    "local_constants",
+    "local_convergence",
     "local_geometry",
+    "local_theorem",
     "measured_hessian",
     "rho",
+    "run_descent",
     "slope_moments",
     "smallest_curvature",
     "uncertainty",

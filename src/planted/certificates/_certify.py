@@ -14,6 +14,7 @@ from planted.certificates._conv import ConvStationary, recognise, turn
 from planted.certificates._degenerate import examine
 from planted.certificates._global import global_verdict
 from planted.certificates._kinks import Kinks, find_kinks
+from planted.certificates._local_convergence import LocalConvergence, local_convergence
 from planted.certificates._symmetries import Symmetry, flat_symmetries, span
 from planted.numerics.precision import float64, to_numpy
 from planted.objectives import (
@@ -64,6 +65,8 @@ class Certificate:
         For a shared filter, the point of Lemma 4.1 of Du et al. (2017) that this is.
     spectrum : array (p,) or None
         All eigenvalues of the Hessian, rising, where it was formed.
+    descent : LocalConvergence or None
+        What gradient descent from here is proved to reach, where that was asked for.
     """
 
     kind: str
@@ -82,6 +85,7 @@ class Certificate:
     assumptions: tuple[Assumption, ...] = field(default=())
     stationary_point: ConvStationary | None = None
     spectrum: np.ndarray | None = None
+    descent: LocalConvergence | None = None
 
     @property
     def is_minimum(self) -> bool:
@@ -108,6 +112,7 @@ class Certificate:
             "smooth": not self.kinks.present,
             "stationary_point": None if self.stationary_point is None else self.stationary_point.name,
             "assumptions": [row.as_dict() for row in self.assumptions],
+            **({} if self.descent is None else {"descent": self.descent.as_dict()}),
         }
 
     def __str__(self) -> str:
@@ -121,6 +126,8 @@ class Certificate:
             lines.append(f"  flat along: {'; '.join(self.flat)}")
         if self.decrease:
             lines.append(f"  the loss falls by {self.decrease:.3g} along the direction given")
+        if self.descent is not None:
+            lines.append(str(self.descent))
         return "\n".join(lines)
 
 
@@ -193,6 +200,7 @@ def certify(
     tolerance: float = 1e-6,
     dense_size: int = DENSE_SIZE,
     seed: int = 0,
+    descent: bool = False,
 ) -> Certificate:
     """Say what kind of point `params` is for `objective`.
 
@@ -215,6 +223,9 @@ def certify(
         The Hessian is formed up to this many parameters; above, Lanczos on Hessian-vector products.
     seed : int
         Of the Lanczos start vector.
+    descent : bool
+        Whether to add what gradient descent from here is proved to reach
+        (:func:`planted.certificates.local_convergence`): squared losses of one hidden layer of smooth neurons only.
 
     Examples
     --------
@@ -229,6 +240,10 @@ def certify(
     if not 0 < tolerance < 0.1:
         raise ValueError(f"tolerance must be a number between 0 and 0.1, not {tolerance!r}")
     _refuse_low_precision(objective, params)
+    if descent:
+        proved = local_convergence(objective, params, seed=seed)
+        kind = certify(objective, params, tolerance=tolerance, dense_size=dense_size, seed=seed)
+        return replace(kind, descent=proved)
     point = _measure(objective, params)
     kinks = find_kinks(objective, params)
     rows = tuple(assumptions_of(objective, params))

@@ -32,6 +32,14 @@ def certify(
     features: Annotated[str | None, typer.Option(help="Input columns in order, comma-separated.")] = None,
     task: Annotated[str, typer.Option(help="regression, or classification for neurons fitted to labels.")] = TASKS[0],
     patch: Patch = None,
+    descent: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Say what gradient descent from this network is proved to reach, at which rate, and run this many "
+            "steps of it as a check. For smooth activations and the squared loss.",
+        ),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with the certificate and the fit (HTML).")] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -52,7 +60,7 @@ def certify(
 
     import numpy as np
 
-    from planted.certificates import assumptions, certify
+    from planted.certificates import assumptions, certify, run_descent
     from planted.methods import FilterProblem, Free, LabelProblem, Problem
     from planted.networks import ConvNetwork
 
@@ -75,7 +83,13 @@ def certify(
         kind = LabelProblem if labels else Problem
         problem = kind.of(X, y, network.n_hidden, network.activation, free=free)
     loss, params = problem.objective(), problem.params(network)
-    certificate = certify(loss, params, seed=seed)
+    if descent is not None and labels:
+        raise ValueError("--descent is for regression, not for labels")
+    certificate = certify(loss, params, seed=seed, descent=descent is not None)
+    proved = certificate.descent
+    check = (
+        run_descent(loss, params, proved, steps=descent) if descent and proved is not None and proved.proved else None
+    )
     if not (labels or isinstance(network, ConvNetwork)):
         certificate = replace(certificate, assumptions=tuple(assumptions(X, network)))
     if report is not None:
@@ -83,9 +97,11 @@ def certify(
     if labels:
         return report_labels(network, X, y, certificate, seed, as_json)
     if as_json:
-        print_json(certificate.as_dict())
+        print_json(certificate.as_dict() | ({} if check is None else {"descent_run": check.as_dict()}))
     else:
         typer.echo(str(certificate))
+        if check is not None:
+            typer.echo(f"  {check}")
         for row in certificate.assumptions:
             typer.echo(str(row))
     return DONE if certificate.is_minimum else NOT_RECOVERED
