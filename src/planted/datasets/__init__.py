@@ -2,7 +2,7 @@
 
 from planted.datasets._patches import images_to_patches, make_planted_conv, patch_to_image, to_patches
 from planted.datasets._planted import INPUTS, TASKS, make_planted
-from planted.datasets._tables import DataError, read_arrays, read_table, write_table
+from planted.datasets._tables import DataError, Table, open_table, read_arrays, read_inputs, read_table, write_table
 from planted.datasets._teachers import OUTPUTS, WEIGHTS, teacher_output, teacher_weights
 from planted.datasets._traced import draw_planted
 
@@ -12,12 +12,15 @@ __all__ = [
     "TASKS",
     "WEIGHTS",
     "DataError",
+    "Table",
     "draw_planted",
     "images_to_patches",
     "make_planted",
     "make_planted_conv",
+    "open_table",
     "patch_to_image",
     "read_arrays",
+    "read_inputs",
     "read_table",
     "teacher_output",
     "teacher_weights",

@@ -1,11 +1,13 @@
-"""Tables of numbers in files: CSV, TSV, Parquet and NPZ."""
+"""Tables as people keep them: files of many kinds, standard input, and DataFrames."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +16,18 @@ from planted.names import unknown
 from planted.numerics.files import write_whole
 from planted.numerics.reading import DataError, check_columns, check_source
 from planted.numerics.validation import as_matrix
-from planted.rows import npz_arrays, read_file
+from planted.rows import (
+    Encoding,
+    Frame,
+    MissingError,
+    Remark,
+    TextError,
+    Wanted,
+    npz_arrays,
+    read_frame,
+    remarks,
+    table_kind,
+)
 
 
 def _targets(target: str | Sequence[str] | None) -> list[str]:
@@ -43,10 +56,203 @@ def _checked(path: Path, X: np.ndarray, y: np.ndarray | None, ndim: int) -> tupl
     return X, y
 
 
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table as a network takes it.
+
+    Attributes
+    ----------
+    X : array (n, d)
+    y : array (n,), (n, m) for several targets, or None
+        Text where labels are.
+    names, targets : lists of str
+        Of the inputs, those of encoded columns being "column=level", and of the targets.
+    encoding : Encoding
+        How columns became inputs; `read_inputs` applies it to other tables.
+    words : str
+        What was understood of the table, in one line.
+    remarks : tuple of Remark
+        Columns that are constant, count the rows, or repeat another.
+    rows : array of bool
+        Which rows of the source these are.
+    """
+
+    X: np.ndarray
+    y: np.ndarray | None
+    names: list[str]
+    targets: list[str]
+    encoding: Encoding
+    words: str
+    remarks: tuple[Remark, ...]
+    rows: np.ndarray
+
+
+def open_table(
+    source: Any,
+    target: str | Sequence[str] | None = None,
+    features: Sequence[str] | None = None,
+    *,
+    exclude: Sequence[str] = (),
+    categorical: Any = False,
+    missing: str = "refuse",
+    header: bool | None = None,
+    labels: bool = False,
+) -> Table:
+    """Read a table of any kind: which columns are inputs, what is text, what is missing.
+
+    Parameters
+    ----------
+    source : path, binary file, or table of pandas, polars or Arrow
+        Text with any of the usual separators and decimal marks, with or without header, comments (#) and compression
+        (.gz, .zst, .bz2, .xz, .zip); Parquet, Arrow (Feather), NPY; NPZ with the inputs in an array X; Excel with the
+        extra `excel`.
+    target : str or several, optional
+        Column to predict, or columns.
+    features : list of str, optional
+        Input columns; all but the target if omitted.
+    exclude : list of str
+        Columns to leave out.
+    categorical : bool, or list of str
+        Make columns of zeros and ones of every column of text, or of those named; text is refused otherwise.
+    missing : "refuse", "drop" or "mean"
+        Refuse missing values, leave their rows out, or fill in the mean (the most frequent level of text). Rows without
+        a target are left out either way.
+    header : bool, optional
+        Whether a text file names its columns; told from its lines if omitted.
+    labels : bool
+        Whether the target may be text.
+
+    Returns
+    -------
+    Table
+
+    Examples
+    --------
+    >>> table = open_table(io.BytesIO(b"city;u;y\\nRome;1,5;1\\nOslo;2,5;2\\nRome;;3\\nOslo;4;4\\n"), "y",
+    ...                    categorical=True, missing="mean")
+    >>> table.names, table.X[2].round(2).tolist()
+    (['city=Rome', 'u'], [1.0, 2.67])
+    >>> print(table.words)
+    standard input: semicolons, decimal comma, header; 4 rows × 2 columns; target y; city: Oslo, or 1 for Rome;
+    1 missing value filled in
+    """
+    targets = _targets(target)
+    if isinstance(source, (str, PathLike)) and table_kind(check_source(source)) == ".npz":
+        return _npz_table(Path(source), targets, features, exclude)
+    wanted = Wanted(
+        tuple(targets), None if features is None else tuple(features), exclude=tuple(exclude), header=header
+    )
+    # A column may be text only where something can be done about it: without, numbers are read at once.
+    mixed = bool(categorical) or missing != "refuse"
+    frame = read_frame(source, wanted, mixed=mixed, labels=labels)
+    encoding = Encoding.of(frame, categorical, missing)
+    X, whole = encoding.inputs(frame)
+    y, present = _target_values(frame, targets, labels, missing)
+    rows = whole & present
+    if not rows.any():
+        raise DataError(f"{frame.name}: every row has a missing value", "use missing='mean'", "use --missing mean")
+    words = _words(frame, targets, encoding, rows)
+    X = X[rows]
+    noted = remarks(X, encoding.names)
+    return Table(X, y[rows] if targets else None, list(encoding.names), targets, encoding, words, noted, rows)
+
+
+def read_inputs(source: Any, encoding: Encoding, target: Sequence[str] = (), header: bool | None = None) -> Table:
+    """Read a table as another one was read: columns are known by name, in any order, and others do not matter.
+
+    A file without header has the columns in the order of the fit, then the target if there is one more.
+
+    Parameters
+    ----------
+    source : as in :func:`open_table`
+    encoding : Encoding
+        Of the table that was fitted.
+    target : sequence of str
+        Columns to compare with; text stays text.
+    header : bool, optional
+
+    Returns
+    -------
+    Table
+        All rows of the source: those that lack an input hold NaN where missing values were dropped.
+
+    Examples
+    --------
+    >>> read_inputs(io.BytesIO(b"y,extra,v,u\\n9,8,2,1\\n"), Encoding(("u", "v"))).X
+    array([[1., 2.]])
+    """
+    targets = _targets(target)
+    if isinstance(source, (str, PathLike)) and table_kind(check_source(source)) == ".npz":
+        table = _npz_table(Path(source), targets, None, ())
+        if len(table.names) != len(encoding.columns):
+            raise DataError(f"{source}: X has {len(table.names)} columns, not {len(encoding.columns)} as in the fit")
+        return table
+    unnamed = (*encoding.columns, *(targets or ["the target"]))
+    wanted = Wanted(tuple(targets), encoding.columns, header=header, unnamed=unnamed)
+    frame = read_frame(source, wanted, mixed=True, labels=True)
+    X, whole = encoding.inputs(frame)
+    y, _ = _target_values(frame, targets, True, "refuse")
+    words = f"{frame.name}: {frame.words}; {len(X):,} rows"
+    return Table(X, y if targets else None, list(encoding.names), targets, encoding, words, (), whole)
+
+
+def _npz_table(path: Path, targets: list[str], features: Sequence[str] | None, exclude: Sequence[str]) -> Table:
+    X, y = _checked(path, *_npz_arrays(path, targets), ndim=2)
+    check_columns(path, X.shape[1])
+    names = [f"x{i}" for i in range(X.shape[1])]
+    chosen = [name for name in (names if features is None else features) if name not in exclude]
+    missing = next((name for name in (*chosen, *exclude) if name not in names), None)
+    if missing is not None:
+        raise DataError(f"{path}: {unknown('column', missing, tuple(names))}")
+    X = X[:, [names.index(name) for name in chosen]]
+    words = f"{path}: NPZ; {len(X):,} rows × {X.shape[1]:,} columns" + "".join(f"; target {name}" for name in targets)
+    every = np.ones(len(X), bool)
+    return Table(X, y, chosen, targets, Encoding(tuple(chosen)), words, remarks(X, chosen), every)
+
+
+def _target_values(frame: Frame, targets: list[str], labels: bool, missing: str) -> tuple[np.ndarray, np.ndarray]:
+    """Targets (n,) or (n, m), and which rows have them."""
+    present = np.ones(frame.frame.height, bool)
+    columns = []
+    for name in targets:
+        column = frame.frame[name]
+        absent = column.is_null().to_numpy()
+        if absent.any() and missing == "refuse":
+            raise MissingError(frame.name, name, int(np.argmax(absent)) + 1)
+        present &= ~absent
+        if str(column.dtype) == "String":
+            if not labels:
+                row = int(np.argmin(absent))
+                raise TextError(frame.name, name, str(column[row]), row + 1, label=True)
+            columns.append(np.array(["" if entry is None else entry for entry in column.to_list()]))
+        else:
+            columns.append(column.to_numpy())
+            infinite = ~np.isfinite(columns[-1]) & ~absent
+            if infinite.any():
+                row = int(np.argmax(infinite)) + 1
+                raise DataError(f"{frame.name}: column {name!r} has a NaN or infinite value in row {row}")
+    return (columns[0] if len(columns) == 1 else np.column_stack([present, *columns])[:, 1:]), present
+
+
+def _words(frame: Frame, targets: list[str], encoding: Encoding, rows: np.ndarray) -> str:
+    """What was understood, in one line."""
+    parts = [f"{len(rows):,} rows × {len(encoding.columns):,} columns"]
+    parts += [f"target{'s' * (len(targets) > 1)} {', '.join(targets)}"] * bool(targets)
+    for name, levels in encoding.levels.items():
+        shown = ", ".join(levels[1:4]) + (f" and {len(levels) - 4} more" if len(levels) > 4 else "")
+        parts.append(f"{name}: {levels[0]}, or 1 for {shown}")
+    left, filled = int((~rows).sum()), sum(frame.frame[name].null_count() for name in encoding.columns)
+    if left:
+        parts.append(f"{left:,} row{'s' * (left > 1)} with missing values left out")
+    if filled and encoding.missing == "mean":
+        parts.append(f"{filled:,} missing value{'s' * (filled > 1)} filled in")
+    return "; ".join([f"{frame.name}: {frame.words}", *parts])
+
+
 def read_table(
     path: str | PathLike[str], target: str | Sequence[str] | None = None, features: list[str] | None = None
 ) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
-    """Read numbers from a CSV, TSV, Parquet or NPZ file.
+    """Read numbers from a file of any kind that :func:`open_table` takes.
 
     Parameters
     ----------
@@ -71,22 +277,8 @@ def read_table(
     (array([[1., 2.],
             [4., 5.]]), array([3., 6.]), ['u', 'v'])
     """
-    path = check_source(path)
-    targets = _targets(target)
-    if path.suffix == ".npz":
-        X, y = _checked(path, *_npz_arrays(path, targets), ndim=2)
-        check_columns(path, X.shape[1])
-        names = [f"x{i}" for i in range(X.shape[1])]
-        if features is None:
-            return X, y, names
-        missing = next((name for name in features if name not in names), None)
-        if missing is not None:
-            raise DataError(f"{path}: {unknown('column', missing, tuple(names))}")
-        return X[:, [names.index(name) for name in features]], y, list(features)
-    if path.suffix not in (".csv", ".tsv", ".txt", ".parquet"):
-        raise DataError(f"{path}: unknown kind of file {path.suffix!r}; use .csv, .tsv, .parquet or .npz")
-    X, values, chosen = read_file(path, targets, features)
-    return X, values if targets else None, list(chosen)
+    table = open_table(path, target, features)
+    return table.X, table.y, table.names
 
 
 def read_arrays(path: str | PathLike[str], target: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
@@ -102,7 +294,7 @@ def read_arrays(path: str | PathLike[str], target: str | None = None) -> tuple[n
     (2, 4, 4)
     """
     path = check_source(path)
-    if path.suffix != ".npz":
+    if table_kind(path) != ".npz":
         return read_table(path, target)[:2]
     X, y = _npz_arrays(path, _targets(target))
     if X.ndim not in (2, 3, 4):

@@ -3,5 +3,6 @@
 from planted.estimators._classifier import PlantedClassifier
 from planted.estimators._regressor import PlantedRegressor
 from planted.estimators._shared_filter import PlantedConvRegressor
+from planted.estimators._tables import TableWarning
 
-__all__ = ["PlantedClassifier", "PlantedConvRegressor", "PlantedRegressor"]
+__all__ = ["PlantedClassifier", "PlantedConvRegressor", "PlantedRegressor", "TableWarning"]

@@ -19,6 +19,7 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from planted.certificates import Certificate
+from planted.estimators._tables import fitted_table
 from planted.methods import Method, Problem, Recovery, Verdict, certificate, in_memory
 from planted.numerics.precision import check_process, float64
 from planted.numerics.progress import Progress, silent
@@ -120,10 +121,16 @@ class PlantedEstimator(BaseEstimator):
         `keep_checkpoint=True` leaves it there when the fit is done (:func:`planted.rows.delete_checkpoint` removes it),
         and `sample_rows=` sets how many rows the search takes into memory. `survey_` and `passes_` tell what was seen
         of the rows and how often. `names=` gives names to the inputs, for what is said of them.
+
+        X may be a DataFrame of pandas, polars or Arrow, and y the name of one of its columns, or several. Columns of
+        text and missing values are refused unless `categorical=` and `missing=` say what becomes of them, `exclude=`
+        leaves columns out (see :func:`planted.datasets.open_table`); `predict` then takes tables of the same columns in
+        any order.
         """
         check_process()
         self._check_settings()
         self._names = tuple(options.pop("names", ()))
+        X, y, sample_weight = fitted_table(self, X, y, sample_weight, options)
         if outside_memory(X):
             if sample_weight is not None:
                 raise TypeError("row weights of rows outside memory belong to the rows: see planted.rows.block_rows")

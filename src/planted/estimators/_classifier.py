@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
 from planted.estimators._base import PlantedEstimator, checked_width
+from planted.estimators._tables import coded_table
 from planted.methods import LABELS, Free, LabelProblem, Method, Problem, choose_label_width
 from planted.numerics import random
 from planted.numerics.progress import Progress
@@ -155,7 +156,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (n, 2) of the two classes."""
         check_is_fitted(self)
-        second = self.network_.predict(validate_data(self, X, dtype=np.float64, reset=False))
+        second = self.network_.predict(validate_data(self, coded_table(self, X), dtype=np.float64, reset=False))
         return np.column_stack([1 - second, second])
 
     def predict(self, X: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
 from planted.estimators._base import PlantedEstimator, checked_width
+from planted.estimators._tables import coded_table
 from planted.inputs import InputLaw, check_inputs
 from planted.methods import METHODS, Free, Method, Problem, assumed_inputs, choose_width
 from planted.names import unknown
@@ -156,4 +157,4 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Outputs (n,) of the recovered network, or (n, m) for m targets."""
         check_is_fitted(self)
-        return self.network_.predict(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.network_.predict(validate_data(self, coded_table(self, X), dtype=np.float64, reset=False))

@@ -18,10 +18,30 @@ _FREE_BYTES = 2**28
 
 
 class DataError(ValueError):
-    """A data file, or something in it, cannot be used; the message says what and where."""
+    """A data file, or something in it, cannot be used; the message says what and where.
 
-    def __init__(self, sentence: str) -> None:
-        super().__init__(shortened(sentence))
+    Parameters
+    ----------
+    sentence : str
+    remedy : str
+        What to do about it in Python.
+    command : str
+        What to do about it on the command line; the attribute of this name is the whole sentence there.
+
+    Examples
+    --------
+    >>> error = DataError("a.csv: column 'u' holds text", "give categorical=True", "add --categorical")
+    >>> str(error), error.command
+    ("a.csv: column 'u' holds text; give categorical=True", "a.csv: column 'u' holds text; add --categorical")
+    """
+
+    def __init__(self, sentence: str, remedy: str = "", command: str = "") -> None:
+        super().__init__(_with(sentence, remedy))
+        self.command = _with(sentence, command or remedy)
+
+
+def _with(sentence: str, remedy: str) -> str:
+    return f"{shortened(sentence, SENTENCE - len(remedy) - 2)}; {remedy}" if remedy else shortened(sentence)
 
 
 def shortened(text: str, length: int = SENTENCE) -> str:

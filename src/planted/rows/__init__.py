@@ -4,30 +4,42 @@ from typing import Any
 
 from planted.rows._base import Block, Rows, over_rows
 from planted.rows._chunks import ChunkedRows, Counts, Engine, LocalEngine, RowsLostError, Work, block_rows
-from planted.rows._files import file_rows, read_file
+from planted.rows._encoding import MISSING_RULES, Encoding
+from planted.rows._files import file_rows
+from planted.rows._frames import Frame, read_frame, table_kind
 from planted.rows._fresh import FreshRows
 from planted.rows._journal import CheckpointError, Journal, delete_checkpoint, fingerprint
 from planted.rows._memory import BLOCK_SIZE, ArrayRows
 from planted.rows._npy import npz_arrays
 from planted.rows._open import open_rows, outside_memory
 from planted.rows._progress import PassProgress
+from planted.rows._remarks import Remark, remarks
 from planted.rows._sample import Survey, survey
+from planted.rows._tables import MissingError, TextError, Wanted
+from planted.rows._typed import is_frame
 
 __all__ = [
     "BLOCK_SIZE",
+    "MISSING_RULES",
     "ArrayRows",
     "Block",
     "CheckpointError",
     "ChunkedRows",
     "Counts",
+    "Encoding",
     "Engine",
+    "Frame",
     "FreshRows",
     "Journal",
     "LocalEngine",
+    "MissingError",
     "PassProgress",
+    "Remark",
     "Rows",
     "RowsLostError",
     "Survey",
+    "TextError",
+    "Wanted",
     "Work",
     "block_rows",
     "dask_engine",
@@ -35,13 +47,16 @@ __all__ = [
     "delete_checkpoint",
     "file_rows",
     "fingerprint",
+    "is_frame",
     "npz_arrays",
     "open_rows",
     "outside_memory",
     "over_rows",
-    "read_file",
+    "read_frame",
+    "remarks",
     "spread",
     "survey",
+    "table_kind",
 ]
 
 

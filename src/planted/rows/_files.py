@@ -1,7 +1,7 @@
 """Rows in files that need not fit in memory: Parquet files and folders of them, CSV, NPY.
 
-Chunks are read when they are computed on, so memory is that of a few chunks. The same readers serve tables that are
-read into memory, so that both take the same files and say the same of those that they cannot take.
+Chunks are read when they are computed on, so memory is that of a few chunks. Tables that are read into memory
+(:mod:`planted.rows._frames`) go through the same readers.
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from planted.numerics.reading import DataError, check_source
+from planted.numerics.reading import DataError, check_source, reading
 from planted.rows._chunks import ChunkedRows, Engine, LocalEngine
 from planted.rows._csv import csv_chunks
+from planted.rows._frames import PARQUET, TEXT
 from planted.rows._npy import npy_chunks, npy_dtype
 from planted.rows._parquet import parquet_chunks
 from planted.rows._tables import Wanted
+from planted.rows._unpack import compressed
 
-KINDS = (".parquet", ".csv", ".tsv", ".txt", ".npy")
+KINDS = (*PARQUET, *TEXT, ".npy")
 
 
 def _paths(path: Path) -> list[Path]:
     """The files that a path stands for."""
     check_source(path, folder=True)
     if not path.is_dir():
-        if path.suffix not in KINDS:
+        if path.suffix.lower() not in KINDS:
             kinds = ", ".join(KINDS)
             raise DataError(f"{path}: unknown kind of file {path.suffix!r}; files read in blocks are {kinds}")
         return [path]
@@ -37,11 +39,20 @@ def _paths(path: Path) -> list[Path]:
     return [check_source(entry) for entry in paths]
 
 
-def _chunks(paths: list[Path], wanted: Wanted, in_memory: bool) -> tuple[list[Any], tuple[str, ...]]:
-    kind = paths[0].suffix
-    if kind == ".parquet":
-        return parquet_chunks(paths, wanted, in_memory)
-    return (npy_chunks if kind == ".npy" else csv_chunks)(paths[0], wanted)
+def _chunks(paths: list[Path], wanted: Wanted) -> tuple[list[Any], tuple[str, ...]]:
+    path, kind = paths[0], paths[0].suffix.lower()
+    if kind in PARQUET:
+        return parquet_chunks(paths, wanted)
+    if kind == ".npy":
+        return npy_chunks(path, wanted)
+    with reading(path, kind[1:]), path.open("rb") as file:
+        if compressed(file.read(8)):
+            raise DataError(
+                f"{path} is compressed: blocks of it cannot be read",
+                "read it with planted.datasets.open_table, or unpack it",
+                "read it into memory with --engine memory, or unpack it",
+            )
+    return csv_chunks(path, wanted)
 
 
 def file_rows(
@@ -58,8 +69,9 @@ def file_rows(
     Parameters
     ----------
     path : path
-        A Parquet file, a folder of Parquet files (read in the order of their names), a CSV or TSV file with a header,
-        or an NPY file (n, columns), whose columns are called x0, x1, … and, the last one, y.
+        A Parquet file, a folder of Parquet files (read in the order of their names), a text file such as CSV, whose
+        separator, decimal mark and header are told from its first lines, or an NPY file (n, columns), whose columns
+        are called x0, x1, … and, the last one, y.
     target : str, or several
         Column to explain, or columns.
     features : list of str, optional
@@ -86,39 +98,13 @@ def file_rows(
     targets = (target,) if isinstance(target, str) else tuple(target)
     paths = _paths(path)
     if dtype is None:
-        dtype = np.float32 if paths[0].suffix == ".npy" and npy_dtype(path) == np.float32 else np.float64
+        dtype = np.float32 if paths[0].suffix.lower() == ".npy" and npy_dtype(path) == np.float32 else np.float64
     name = np.dtype(dtype).name
     if name not in ("float32", "float64"):
         raise ValueError(f"rows are held in float32 or float64, not {name}")
     wanted = Wanted(targets, None if features is None else tuple(features), name, chunk_rows)
-    chunks, chosen = _chunks(paths, wanted, in_memory=False)
+    chunks, chosen = _chunks(paths, wanted)
     if not chunks:
         raise DataError(f"{path} has a header but no rows")
     shape = () if len(targets) == 1 else (len(targets),)
     return ChunkedRows(tuple(chunks), (len(chosen),), engine or LocalEngine(), chosen, target_shape=shape)
-
-
-def read_file(
-    path: str | PathLike[str], targets: Sequence[str] = (), features: Sequence[str] | None = None
-) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """All rows of a file as arrays: inputs (n, d), targets (n,), or (n, m) for other numbers of them, and names.
-
-    >>> import tempfile, os
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "a.csv")
-    ...     _ = open(path, "w").write("u,v\\n1,2\\n")
-    ...     read_file(path, ["v"])
-    (array([[1.]]), array([2.]), ('u',))
-    """
-    path = Path(path)
-    wanted = Wanted(tuple(targets), None if features is None else tuple(features), "float64")
-    chunks, chosen = _chunks(_paths(check_source(path)), wanted, in_memory=True)
-    if not chunks:
-        raise DataError(f"{path} has a header but no rows")
-    n = sum(chunk.rows for chunk in chunks)
-    X = np.empty((n, len(chosen)))
-    y = np.empty((n, *(() if len(targets) == 1 else (len(targets),))))
-    for chunk in chunks:
-        part = slice(chunk.start, chunk.start + chunk.rows)
-        X[part], y[part], _ = chunk.load()
-    return X, y, chosen

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from planted.numerics.reading import DataError, check_size, reading
+from planted.numerics.reading import DataError, reading
 from planted.rows._chunks import Arrays, Scratch
 from planted.rows._tables import Wanted, arrays_of, check_values
 
@@ -35,7 +36,7 @@ class ParquetChunk:
         names = dict.fromkeys((*self.features, *self.targets))
         with reading(self.path, "parquet"):
             columns = [pl.col(name).cast(kind) for name in names]
-            frame = _scan(self.path).slice(self.offset, self.rows).select(columns).collect()
+            frame = scan_parquet(self.path).slice(self.offset, self.rows).select(columns).collect()
             if frame.height != self.rows:
                 raise DataError(
                     f"{self.path} has changed or is damaged: {self.rows} rows were expected, {frame.height} are there"
@@ -44,13 +45,14 @@ class ParquetChunk:
             return arrays_of(frame, self.features, self.targets, self.dtype)
 
 
-def _scan(path: Any) -> Any:
+def scan_parquet(path: Any) -> Any:
+    """A lazy frame of one Parquet file, a path or a binary file; nothing is looked for beside it."""
     import polars as pl
 
     return pl.scan_parquet(path, glob=False, hive_partitioning=False)
 
 
-def parquet_chunks(paths: list[Path], wanted: Wanted, in_memory: bool) -> tuple[list[ParquetChunk], tuple[str, ...]]:
+def parquet_chunks(paths: list[Path], wanted: Wanted) -> tuple[list[ParquetChunk], tuple[str, ...]]:
     """The chunks of Parquet files, one after the other, and their input columns."""
     import polars as pl
 
@@ -60,7 +62,7 @@ def parquet_chunks(paths: list[Path], wanted: Wanted, in_memory: bool) -> tuple[
     for path in paths:
         with reading(path, "parquet"):
             check_footer(path)
-            lazy = _scan(path)
+            lazy = scan_parquet(path)
             schema = lazy.collect_schema()
             n = int(lazy.select(pl.len()).collect().item())
             if chosen is None:
@@ -69,9 +71,7 @@ def parquet_chunks(paths: list[Path], wanted: Wanted, in_memory: bool) -> tuple[
                 Wanted(wanted.targets, chosen, wanted.dtype).chosen(path, schema.names())
             for name in (*chosen, *wanted.targets):
                 if not (schema[name].is_numeric() or schema[name] == pl.Boolean):
-                    raise DataError(f"{path}: column {name!r} holds {_kind(schema[name])}, not numbers")
-            if in_memory:
-                check_size(path, 8 * n * (len(chosen) + len(wanted.targets)), path.stat().st_size)
+                    raise DataError(f"{path}: column {name!r} holds {kind_of(schema[name])}, not numbers")
         step = wanted.step(len(chosen))
         for offset in range(0, n, step):
             rows = min(step, n - offset)
@@ -80,17 +80,26 @@ def parquet_chunks(paths: list[Path], wanted: Wanted, in_memory: bool) -> tuple[
     return chunks, chosen or ()
 
 
-def _kind(dtype: Any) -> str:
-    return "text" if str(dtype) in ("String", "Categorical") else str(dtype)
+def kind_of(dtype: Any) -> str:
+    """What a polars type holds, in words.
 
-
-def check_footer(path: Path) -> None:
-    """Raise a DataError unless the row groups that a Parquet file declares lie inside it and fit together.
-
-    A reader reserves memory for what a file declares, and a damaged one may declare anything.
+    >>> import polars as pl
+    >>> kind_of(pl.String), kind_of(pl.Date())
+    ('text', 'dates')
     """
-    size = path.stat().st_size
-    with path.open("rb") as file:
+    name = str(dtype).split("(")[0]
+    words = {"String": "text", "Categorical": "text", "Enum": "text", "Date": "dates", "Datetime": "dates"}
+    return words.get(name, str(dtype))
+
+
+def check_footer(path: Path, content: bytes | None = None) -> int:
+    """The size of a Parquet file, given as a path or in memory, in bytes.
+
+    Raises a DataError unless the row groups that it declares lie inside it and fit together: a reader reserves memory
+    for what a file declares, and a damaged one may declare anything.
+    """
+    size = path.stat().st_size if content is None else len(content)
+    with path.open("rb") if content is None else io.BytesIO(content) as file:
         head = file.read(4)
         file.seek(max(size - 8, 0))
         tail = file.read(8)
@@ -98,7 +107,7 @@ def check_footer(path: Path) -> None:
         if head != b"PAR1" or tail[4:] != b"PAR1" or length > size - 12:
             raise DataError(f"{path} cannot be read as parquet: it is no Parquet file, or it is cut short")
         if length > _FOOTER_BYTES:
-            return
+            return size
         file.seek(size - 8 - length)
         footer = file.read(length)
     try:
@@ -120,6 +129,7 @@ def check_footer(path: Path) -> None:
             raise ValueError
     except (KeyError, IndexError, TypeError, ValueError, RecursionError):
         raise DataError(f"{path} cannot be read as parquet: what it declares does not fit together") from None
+    return size
 
 
 class _Compact:

@@ -14,14 +14,54 @@ from planted.numerics.reading import DataError, check_columns
 from planted.rows._chunks import Arrays, rows_in_a_chunk
 
 
+class TextError(DataError):
+    """A column that numbers are wanted of holds text."""
+
+    def __init__(self, path: object, column: str, cell: str, row: int, label: bool = False) -> None:
+        sentence = f"{path}: column {column!r} holds text, {cell[:60]!r} in row {row}"
+        if label:
+            super().__init__(sentence, "PlantedClassifier takes labels", "labels go with --task classification")
+        else:
+            encode = "categorical=True makes columns of zeros and ones of it"
+            super().__init__(sentence, encode, "--categorical makes columns of zeros and ones of it")
+
+
+class MissingError(DataError):
+    """A column has a missing value."""
+
+    def __init__(self, path: object, column: str, row: int, what: str = "a missing value") -> None:
+        super().__init__(
+            f"{path}: column {column!r} has {what} in row {row}",
+            "missing='drop' leaves such rows out, missing='mean' fills them in",
+            "--missing drop leaves such rows out, --missing mean fills them in",
+        )
+
+
 @dataclass(frozen=True)
 class Wanted:
-    """What a caller wants of a table: targets, inputs (all other columns if None), a dtype, and rows in a chunk."""
+    """What a caller wants of a table.
+
+    Attributes
+    ----------
+    targets : tuple of str
+    features : tuple of str or None
+        Input columns; all others if None, but for those to `exclude`.
+    dtype : str
+    chunk_rows : int, optional
+    exclude : tuple of str
+    header : bool, optional
+        Whether a text file names its columns; told from its lines if omitted.
+    unnamed : tuple of str
+        Names of the columns of a table that does not name them; x0, x1, … and, the last one, y if empty.
+    """
 
     targets: tuple[str, ...]
     features: tuple[str, ...] | None
-    dtype: str
+    dtype: str = "float64"
     chunk_rows: int | None = None
+    exclude: tuple[str, ...] = ()
+    header: bool | None = None
+    unnamed: tuple[str, ...] = ()
 
     def chosen(self, path: Path, columns: Sequence[str]) -> tuple[str, ...]:
         """The input columns among those that are there.
@@ -33,7 +73,7 @@ class Wanted:
         if len(there) < len(columns):
             double = next(name for name in columns if list(columns).count(name) > 1)
             raise DataError(f"{path}: there are two columns {double!r}")
-        for name in [*(self.features or []), *self.targets]:
+        for name in [*(self.features or []), *self.targets, *self.exclude]:
             if name not in there:
                 raise DataError(f"{path}: {unknown('column', name, tuple(columns))}")
         asked = [*(self.features or []), *self.targets]
@@ -42,12 +82,25 @@ class Wanted:
             raise DataError(f"{path}: column {twice!r} is both an input and the target")
         if twice is not None:
             raise DataError(f"{path}: column {twice!r} is asked for twice")
-        chosen = tuple(name for name in columns if name not in self.targets)
-        chosen = chosen if self.features is None else tuple(self.features)
+        out = {*self.targets, *self.exclude}
+        chosen = tuple(name for name in columns if name not in out)
+        chosen = chosen if self.features is None else tuple(name for name in self.features if name not in self.exclude)
         if not chosen:
             raise DataError(f"{path} has no input columns besides the target")
         check_columns(path, len(chosen))
         return chosen
+
+    def names(self, path: Path, columns: int) -> tuple[str, ...]:
+        """Names of the columns of a table that does not name them.
+
+        >>> Wanted(("y",), None).names(Path("a.csv"), 3)
+        ('x0', 'x1', 'y')
+        """
+        if not self.unnamed:
+            return (*(f"x{i}" for i in range(columns - 1)), "y")
+        if columns > len(self.unnamed):
+            raise DataError(f"{path} has {columns} columns without names, where {', '.join(self.unnamed)} are expected")
+        return self.unnamed[:columns]
 
     def step(self, inputs: int) -> int:
         """Rows in a chunk."""
@@ -70,8 +123,10 @@ def check_values(path: str, frame: Any, start: int) -> None:
     for column in frame.iter_columns():
         if column.null_count():
             row = int(column.is_null().arg_max()) + 1 + start
-            raise DataError(f"{path}: column {column.name!r} has a missing value in row {row}")
+            raise MissingError(path, column.name, row)
         finite = column.is_finite()
         if not finite.all():
             row = int((~finite).arg_max()) + 1 + start
+            if np.isnan(column[row - 1 - start]):
+                raise MissingError(path, column.name, row, "a NaN or infinite value")
             raise DataError(f"{path}: column {column.name!r} has a NaN or infinite value in row {row}")

@@ -1,0 +1,81 @@
+"""Compressed files, unpacked into memory as far as they may honestly be."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from planted.numerics.reading import DataError, reading
+
+ENDINGS = (".gz", ".zst", ".bz2", ".xz", ".zip")
+"""Of compressed files, behind the ending that names the kind of table."""
+_GZIP, _ZSTD, _ZIP, _BZ2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ"
+_STREAMS: dict[bytes, Any] = {_GZIP: gzip.open, _BZ2: bz2.open, _XZ: lzma.open}
+_RATIO, _FREE_BYTES = 50, 2**28
+
+
+def compressed(head: bytes) -> bool:
+    """Whether a file that begins with these bytes is compressed.
+
+    >>> compressed(gzip.compress(b"text")), compressed(b"text")
+    (True, False)
+    """
+    return head.startswith((_GZIP, _ZSTD, _ZIP, _BZ2, _XZ))
+
+
+def unpacked(path: Path, content: bytes) -> bytes:
+    """What a compressed table holds: gzip, zstd, bzip2, xz, or a zip archive with one member.
+
+    More than fifty times the file and 256 MB is not unpacked.
+
+    >>> unpacked(Path("a.csv.gz"), gzip.compress(b"u,y"))
+    b'u,y'
+    """
+    limit = _RATIO * len(content) + _FREE_BYTES
+    with reading(path, "a compressed file"):
+        if content.startswith(_ZSTD):
+            _check(path, _declared(content), limit)
+            return _lines(content)
+        if content.startswith(_ZIP):
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                members = [name for name in archive.namelist() if not name.endswith("/")]
+                if len(members) != 1:
+                    raise DataError(f"{path} holds {len(members)} files, not one table: unpack it first")
+                with archive.open(members[0]) as file:
+                    text = file.read(limit + 1)
+        else:
+            opened = next(way for magic, way in _STREAMS.items() if content.startswith(magic))
+            with opened(io.BytesIO(content)) as file:
+                text = file.read(limit + 1)
+    _check(path, len(text), limit)
+    return text
+
+
+def _check(path: Path, size: int, limit: int) -> None:
+    if size > limit:
+        raise DataError(
+            f"{path} unpacks to more than {limit / 1e6:,.0f} MB: that is not read into memory; unpack it first"
+        )
+
+
+def _declared(content: bytes) -> int:
+    """Bytes that the first zstd frame declares, zero if it does not say."""
+    descriptor = content[4]
+    single = (descriptor >> 5) & 1
+    place = 5 + (not single) + (0, 1, 2, 4)[descriptor & 3]
+    size = (single, 2, 4, 8)[descriptor >> 6]
+    value = int.from_bytes(content[place : place + size], "little")
+    return value + 256 if size == 2 else value
+
+
+def _lines(content: bytes) -> bytes:
+    """Polars unpacks zstd on its way to a table: one of whole lines."""
+    import polars as pl
+
+    frame = pl.read_csv(content, has_header=False, separator="\x1f", quote_char=None, schema={"line": pl.String})
+    return "".join(f"{line or ''}\n" for line in frame["line"].to_list()).encode()

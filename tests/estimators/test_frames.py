@@ -1,0 +1,79 @@
+"""DataFrames in Python: the same answers and the same words as tables in files."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from planted import PlantedClassifier, PlantedRegressor
+from planted.estimators import TableWarning
+from planted.estimators._tables import coded_table, fitted_table
+
+RNG = np.random.default_rng(3)
+U, V = RNG.standard_normal((2, 300))
+CITY = np.array(["Bern", "Oslo", "Rome"])[RNG.integers(3, size=300)]
+Y = np.maximum(U + 2 * V, 0) + 3 * np.maximum(V - U + 1.5 * (CITY == "Rome"), 0)
+COLUMNS = {"u": U, "city": CITY.tolist(), "v": V, "y": Y}
+
+
+def frames(columns):
+    return {"pandas": pd.DataFrame(columns), "polars": pl.DataFrame(columns), "arrow": pa.table(columns)}
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_one_fit_from_a_table_with_text(kind):
+    table = frames(COLUMNS)[kind]
+    est = PlantedRegressor(2, activation="relu", fit_bias=False, fit_intercept=False, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        est.fit(table, "y", categorical=True)
+    assert est.feature_names_in_.tolist() == ["u", "city=Oslo", "city=Rome", "v"]
+    np.testing.assert_allclose(est.predict(table), Y, atol=1e-6)
+    # Other order, no target: columns are known by name.
+    other = frames({"v": V[:5], "extra": U[:5], "u": U[:5], "city": CITY[:5].tolist()})[kind]
+    np.testing.assert_allclose(est.predict(other), Y[:5], atol=1e-6)
+    strange = frames({"v": V[:1], "u": U[:1], "city": ["Lima"]})[kind]
+    with pytest.raises(ValueError, match="column 'city' holds 'Lima' in row 1, which the fit did not see"):
+        est.predict(strange)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_text_and_missing_values_name_the_argument(kind):
+    est = PlantedRegressor(1)
+    with pytest.raises(ValueError, match="column 'city' holds text; categorical=True"):
+        fitted_table(est, frames(COLUMNS)[kind], Y, None, {})
+    holes = {"u": [1.0, None, 3.0], "v": [1.0, 2.0, 3.0]}
+    with pytest.raises(ValueError, match=r"column 'u' has missing values .*missing='drop'"):
+        fitted_table(est, frames(holes)[kind], [1.0, 2.0, 3.0], None, {})
+    X, y, weight = fitted_table(est, frames(holes)[kind], [1.0, 2.0, 3.0], [1.0, 5.0, 2.0], {"missing": "drop"})
+    np.testing.assert_array_equal(np.asarray(X), [[1, 1], [3, 3]])
+    assert y.tolist() == [1.0, 3.0]
+    assert weight.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="row 2 has a missing value"):
+        coded_table(est, frames(holes)[kind])
+    assert coded_table(est, [[1.0]]) == [[1.0]]
+
+
+def test_columns_are_named_in_a_warning():
+    frame = pd.DataFrame({"id": np.arange(300), "u": U, "twice": 2 * U})
+    with pytest.warns(TableWarning) as caught:
+        fitted_table(PlantedRegressor(1), frame, Y, None, {})
+    words = [str(entry.message) for entry in caught]
+    assert words[0] == "column 'id' counts the rows: leave it out with exclude=['id']"
+    assert words[1].startswith("column 'twice' repeats 'u'")
+    X, _, _ = fitted_table(PlantedRegressor(1), frame, Y, None, {"exclude": ["id", "twice"]})
+    assert X.columns == ["u"]
+
+
+def test_options_of_tables_need_a_table():
+    with pytest.raises(TypeError, match="categorical= is for tables with named columns"):
+        PlantedRegressor(1).fit(np.ones((3, 1)), [1.0, 2.0, 3.0], categorical=True)
+
+
+def test_labels_of_a_table_stay_text():
+    frame = pl.DataFrame({"u": U, "kind": np.where(U > 0, "yes", "no")})
+    _, y, _ = fitted_table(PlantedClassifier(1), frame, "kind", None, {})
+    assert sorted(set(y.tolist())) == ["no", "yes"]
