@@ -40,6 +40,9 @@ DENSITIES: tuple[str, ...] = ("auto", "gaussian", "mixture", "logistic", "hyperb
 """Laws of the inputs that the estimators and the command line know by name, and fit to the rows."""
 
 
+MISSING_RULES: tuple[str, ...] = ("refuse", "drop", "mean")
+"""What may be done about missing values of a table."""
+
 PLOTS: tuple[str, ...] = ("descent", "permutation", "animation", "sphere", "spectrum", "slices")
 """Pictures that `planted plot` makes."""
 

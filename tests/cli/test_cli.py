@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
     (path / "ragged.csv").write_text("a,b,y\n1,2,3\n4,5,6,7,8\n")
     (path / "broken.parquet").write_bytes(b"PAR1 this is not a table")
     (path / "broken.npz").write_bytes(b"PK not an archive")
-    (path / "data.xlsx").write_bytes(b"spreadsheet")
+    (path / "data.doc").write_bytes(b"spreadsheet")
     np.savez(path / "other.npz", Z=data.X, y=data.y)
     np.savez(path / "words.npz", X=np.array([["a"], ["b"]]), y=np.array([1.0, 2.0]))
     (path / "broken").write_bytes(b"\x00" * 40)
@@ -103,7 +103,7 @@ def test_a_network_that_does_not_fit_is_status_1(capsys, folder, tmp_path):
 
 BAD = {
     "no such file": (["fit", "{f}/none.csv"], "no data file"),
-    "unknown kind of file": (["fit", "{f}/data.xlsx"], "unknown kind of file"),
+    "unknown kind of file": (["fit", "{f}/data.doc"], "unknown kind of file"),
     "empty file": (["fit", "{f}/empty.csv"], "is empty"),
     "header only": (["fit", "{f}/header.csv"], "no rows"),
     "only the target": (["fit", "{f}/only.csv"], "no input columns"),

@@ -15,6 +15,7 @@ from planted.cli._common import (
     Quiet,
     Seed,
     check_file,
+    check_table,
     known,
     names_in,
     print_json,
@@ -54,8 +55,8 @@ def certify(
     known("task", task, TASKS)
     from planted.numerics.reading import check_source
 
-    for path, what in ((model, "model"), (data, "data")):
-        check_source(path, what)
+    check_source(model, "model")
+    check_table(data)
     check_file(report, "page", [model, data], force=True)
 
     import numpy as np

@@ -38,12 +38,36 @@ def known(kind: str, name: str, names: tuple[str, ...]) -> str:
 
 
 def names_in(text: str) -> list[str]:
-    """Names in a comma-separated list.
+    """Names in a comma-separated list; a name with a comma in it stands in quotes.
 
-    >>> names_in("y1, y2")
-    ['y1', 'y2']
+    >>> names_in('y1, y2, "a, b"')
+    ['y1', 'y2', 'a, b']
     """
-    return [name.strip() for name in text.split(",")]
+    import csv
+
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
+
+
+def source_of(data: Path) -> Any:
+    """Where a table is read from: the file, or standard input for "-".
+
+    >>> source_of(Path("a.csv")).name
+    'a.csv'
+    """
+    return sys.stdin.buffer if str(data) == "-" else data
+
+
+def check_table(data: Path, folder: bool = False) -> None:
+    """Raise unless there is a file to read, or a folder where one may be given; "-" is standard input.
+
+    >>> check_table(Path("nowhere.csv"))
+    Traceback (most recent call last):
+    planted.numerics.reading.DataError: no data file at nowhere.csv
+    """
+    from planted.numerics.reading import check_source
+
+    if str(data) != "-":
+        check_source(data, folder=folder)
 
 
 def check_file(path: Path | None, kind: str, inputs: Any = (), force: bool = False) -> None:
@@ -91,7 +115,8 @@ def read_rows(data: Any, target: str | None, features: str | None) -> tuple[Any,
     from planted.datasets import read_table
 
     targets = None if target is None else names_in(target)
-    return read_table(data, targets, None if features is None else names_in(features))
+    source = source_of(data) if isinstance(data, Path) else data
+    return read_table(source, targets, None if features is None else names_in(features))
 
 
 @contextmanager

@@ -11,27 +11,39 @@ from planted.cli._common import Force, Json, Quiet, Seed, check_file, known, nam
 from planted.cli._patches import Patch, patch_shape
 from planted.cli._report import Report, reported
 from planted.cli._sources import (
+    Categorical,
     CheckpointFolder,
+    Columns,
     Engine,
+    Exclude,
     Float32,
+    Header,
+    Missing,
     Place,
     Resume,
     Scheduler,
     check_data,
     chosen_engine,
 )
-from planted.names import ACTIVATIONS, DENSITIES, METHODS, TASKS
+from planted.names import ACTIVATIONS, DENSITIES, METHODS, MISSING_RULES, TASKS
 
 
 def fit(
     data: Annotated[
         Path,
-        typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file, or folder of Parquet files, of numbers."),
+        typer.Argument(
+            help="A table: CSV and the like (compressed or not), Parquet, Arrow, Excel, NPY, NPZ; a folder of Parquet "
+            "files; - for standard input."
+        ),
     ],
     target: Annotated[
         str, typer.Option(help="Column to explain (in an NPZ file, an array); several, comma-separated.")
     ] = "y",
     features: Annotated[str | None, typer.Option(help="Input columns, comma-separated; all others if omitted.")] = None,
+    exclude: Exclude = None,
+    categorical: Categorical = False,
+    missing: Missing = "refuse",
+    header: Header = None,
     hidden: Annotated[str, typer.Option(help="Number of neurons, or 'auto' to find it.")] = "auto",
     task: Annotated[str, typer.Option(help="regression, or classification for a target with two values.")] = TASKS[0],
     activation: Annotated[
@@ -91,7 +103,8 @@ def fit(
     check_file(plot, "picture", [data, out], force)
     check_file(report, "page", [data, out, plot], force)
     shape = patch_shape(patch)
-    engine = chosen_engine(engine, data, scheduler, checkpoint is not None or resume)
+    table = Columns(exclude, categorical, known("rule for missing values", missing, MISSING_RULES), header)
+    engine = chosen_engine(engine, data, scheduler, checkpoint is not None or resume, table.in_memory())
     if engine != "memory" and (patch is not None or filters > 1):
         raise ValueError("rows outside memory are flat: give --patches, not --patch, and one filter")
     if engine != "memory" and plot is not None:
@@ -105,11 +118,12 @@ def fit(
     else:
         options |= {"n_hidden": _width(hidden), "fit_bias": bias}
         options |= {} if labels else {"method": method, "inputs": inputs, "fit_intercept": intercept}
-    place = Place(data, target, features, engine, scheduler, checkpoint, resume, float32)
-    with place.opened(conv, patch, patches) as source, progress_bar(quiet) as bar:
+    place = Place(data, target, features, engine, scheduler, checkpoint, resume, float32, table)
+    with place.opened(conv, patch, patches, labels) as source, progress_bar(quiet) as bar:
         estimator = _estimator(conv, labels, options | {"progress": bar})
         _fit_quietly(estimator, source.X, source.y, **source.options)
-    with reported(Report(estimator, source.names, out, plot, intervals, report), as_json) as shown:
+    source.warn()
+    with reported(Report(estimator, source.names, out, plot, intervals, report, source), as_json) as shown:
         if out is not None:
             estimator.network_.save(out, about=_about(estimator, data, options))
         source.done()

@@ -34,13 +34,19 @@ for command in (demo, fit, read, predict, certify, score, export, plot, explore,
     app.command()(command)
 
 
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _version(asked: bool) -> None:
+    if asked:
         typer.echo(__version__)
         raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Options before a command."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -53,14 +59,27 @@ def main(arguments: list[str] | None = None) -> None:
         status = _say("interrupted: nothing was written", INTERRUPTED)
     except Stopped as stopped:
         status = _say(f"interrupted: {stopped}", INTERRUPTED)
+    except ImportError as error:
+        status = _say(_extra(error), DATA_ERROR)
     except (ValueError, TypeError, OSError, MemoryError, OverflowError) as error:
-        status = _say(str(error) or type(error).__name__, DATA_ERROR)
+        # Some errors have advice of their own for the command line.
+        status = _say(getattr(error, "command", str(error)) or type(error).__name__, DATA_ERROR)
     except Exception as error:
         # The argument parser's own errors carry their sentence; anything else is a defect and shows itself.
         if not hasattr(error, "format_message"):
             raise
         status = _say(error.format_message(), DATA_ERROR)
     sys.exit(status or 0)
+
+
+def _extra(error: ImportError) -> str:
+    """What to install where a package is missing."""
+    package = (error.name or "").split(".")[0]
+    extras = {"dask": "dask", "distributed": "dask", "onnx": "onnx", "onnxruntime": "onnx", "torch": "torch"}
+    extras |= {"tensorly": "bench", "fastexcel": "excel"}
+    if package not in extras:
+        return str(error)
+    return f"this needs the package {package}, which is not installed: install planted[{extras[package]}]"
 
 
 def _say(sentence: str, status: int) -> int:

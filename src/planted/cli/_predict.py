@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from planted.cli._common import DONE, Force, Json, Quiet, Seed, check_file, print_json, read_network, read_rows
+from planted.cli._common import (
+    DONE,
+    Force,
+    Json,
+    Quiet,
+    Seed,
+    check_file,
+    check_table,
+    print_json,
+    read_network,
+    read_rows,
+)
 from planted.cli._patches import Patch, read_patches
 
 
@@ -31,8 +42,8 @@ def predict(
     """
     from planted.numerics.reading import check_source
 
-    for path, what in ((model, "model"), (data, "data")):
-        check_source(path, what)
+    check_source(model, "model")
+    check_table(data)
     check_file(out, "predictions", [model, data], force)
 
     import numpy as np

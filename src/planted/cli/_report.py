@@ -99,7 +99,7 @@ def reported(report: Report, as_json: bool) -> Iterator[Report]:
 
 @dataclass(frozen=True)
 class Report:
-    """A fitted estimator, the names of its inputs, what was written, and the level of intervals asked for."""
+    """A fitted estimator, the names of its inputs, what was written, the level of intervals, and the table's source."""
 
     estimator: Any
     names: list[str]
@@ -107,6 +107,7 @@ class Report:
     plot: Path | None
     level: float | None
     page: Path | None = None
+    source: Any = None
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain numbers and words: the schema of docs/json.md."""
@@ -124,6 +125,8 @@ class Report:
             "certificate": {"kind": certificate.kind, "reason": certificate.reason},
             "intervals": intervals(estimator, self.level),
             "network": network_report(estimator.network_),
+            "table": None if self.source is None else self.source.words,
+            "remarks": [] if self.source is None else list(self.source.remarks),
             "inputs": self.names,
             "input_law": None if law is None else str(law),
             "width_losses": getattr(estimator, "width_losses_", None),
@@ -138,6 +141,8 @@ class Report:
         estimator, result = self.estimator, self.estimator.result_
         certificate, law = estimator.certificate_, getattr(estimator, "inputs_", None)
         lines = [str(result)]
+        if self.source is not None and self.source.words:
+            lines.append(f"table: {self.source.words}")
         if law is not None and law.law is not None:
             lines.append(f"inputs: {law}")
         lines.append(f"certificate: {certificate.kind} ({certificate.reason})")

@@ -8,7 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, Force, Json, Quiet, Seed, check_file, print_json, read_rows
+from planted.cli._common import (
+    DONE,
+    NOT_RECOVERED,
+    Force,
+    Json,
+    Quiet,
+    Seed,
+    check_file,
+    check_table,
+    print_json,
+    read_rows,
+)
 
 
 def score(
@@ -38,11 +49,9 @@ def score(
 
     Example: planted score data.csv --target y --order 1 --bandwidth held-out --out scores.csv
     """
-    from planted.numerics.reading import check_source
-
     for path in (data, query):
         if path is not None:
-            check_source(path)
+            check_table(path)
     check_file(out, "scores", [data, query], force)
     width = bandwidth_from(bandwidth)
 

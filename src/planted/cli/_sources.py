@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import Stopped, known, names_in, read_rows
+from planted.cli._common import Stopped, check_table, known, names_in, source_of
 from planted.cli._patches import read_patches
 
 ENGINES = ("auto", "memory", "files", "dask")
@@ -34,6 +34,17 @@ CheckpointFolder = Annotated[
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")]
 Float32 = Annotated[bool, typer.Option("--float32", help="Hold rows in float32 on the way in; sums are in float64.")]
 
+Exclude = Annotated[str | None, typer.Option(help="Columns to leave out, comma-separated.")]
+Categorical = Annotated[
+    bool, typer.Option("--categorical", help="Make columns of zeros and ones of columns that hold text.")
+]
+Missing = Annotated[
+    str, typer.Option(help="Missing values: refuse them, drop their rows, or fill in the mean (refuse, drop, mean).")
+]
+Header = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether a text file names its columns; told from its lines if omitted."),
+]
 
 SweepEngine = Annotated[
     str, typer.Option("--engine", help="local, or dask for independent cells on a Dask cluster (see --scheduler).")
@@ -69,12 +80,35 @@ def sweep(engine: str, scheduler: str | None) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Source:
-    """What `fit` is called with: inputs, targets, the names of the inputs, and options for rows outside memory."""
+    """What `fit` is called with.
+
+    Attributes
+    ----------
+    X, y : rows in memory, or outside it
+    names : list of str
+        Of the inputs.
+    options : dict
+        For `fit`.
+    words : str
+        What was understood of the table.
+    remarks : tuple of str
+        What is to be said of its columns.
+    encoding : Encoding or None
+        How columns became inputs, where the table was read into memory.
+    """
 
     X: Any
     y: Any
     names: list[str]
     options: dict[str, Any]
+    words: str = ""
+    remarks: tuple[str, ...] = ()
+    encoding: Any = None
+
+    def warn(self) -> None:
+        """Say on standard error what a reader should know of the columns."""
+        for sentence in self.remarks:
+            typer.echo(f"planted: {sentence}", err=True)
 
     def done(self) -> None:
         """Remove the checkpoint, if there is one: the result is safe."""
@@ -82,6 +116,31 @@ class Source:
             from planted.rows import delete_checkpoint
 
             delete_checkpoint(self.options["checkpoint"])
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What becomes of the columns of a table: which are left out, of text, missing values, and the header."""
+
+    exclude: str | None = None
+    categorical: bool = False
+    missing: str = "refuse"
+    header: bool | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Arguments of :func:`planted.datasets.open_table`.
+
+        >>> Columns("id").options()
+        {'exclude': ['id'], 'categorical': False, 'missing': 'refuse', 'header': None}
+        """
+        excluded = [] if self.exclude is None else names_in(self.exclude)
+        return {
+            "exclude": excluded, "categorical": self.categorical, "missing": self.missing, "header": self.header,
+        }  # fmt: skip
+
+    def in_memory(self) -> bool:
+        """Whether the table has to be looked at as a whole."""
+        return self.categorical or self.missing != "refuse"
 
 
 @dataclass(frozen=True)
@@ -96,15 +155,22 @@ class Place:
     checkpoint: Path | None
     resume: bool
     float32: bool
+    table: Columns = Columns()
 
     @contextmanager
-    def opened(self, conv: bool = False, patch: str | None = None, patches: int | None = None) -> Iterator[Source]:
+    def opened(
+        self, conv: bool = False, patch: str | None = None, patches: int | None = None, labels: bool = False
+    ) -> Iterator[Source]:
         """The source, whose engine is closed afterwards; with `conv` rows are made of patches."""
         targets = names_in(self.target)
         columns = None if self.features is None else names_in(self.features)
         if self.engine == "memory":
-            yield self._arrays(patch, patches) if conv else self._table()
+            yield self._arrays(patch, patches) if conv else self._table(targets, columns, labels)
             return
+        if self.table != Columns():
+            raise ValueError(
+                "--exclude, --categorical, --missing and --header look at the whole table: add --engine memory"
+            )
         from planted.rows import dask_engine, file_rows
 
         place = dask_engine(self.scheduler) if self.engine == "dask" else None
@@ -116,24 +182,31 @@ class Place:
         try:
             with kept(folder):
                 rows = file_rows(self.data.resolve(), targets, columns, dtype=dtype, engine=place)
-                yield Source(rows, None, list(rows.names), options)
+                shape = f"{rows.n_rows:,} rows × {rows.n_features:,} columns, read in blocks"
+                yield Source(rows, None, list(rows.names), options, f"{self.data}: {shape}; target {self.target}")
         finally:
             if place is not None:
                 place.close()
 
-    def _table(self) -> Source:
-        return self._held(*read_rows(self.data, self.target, self.features))
+    def _table(self, targets: list[str], features: list[str] | None, labels: bool) -> Source:
+        from planted.datasets import open_table
+
+        table = open_table(source_of(self.data), targets, features, labels=labels, **self.table.options())
+        said = tuple(remark.sentence(command=True) for remark in table.remarks)
+        X, y = self._held(table.X), self._held(table.y)
+        return Source(X, y, table.names, {"names": table.names}, table.words, said, table.encoding)
 
     def _arrays(self, patch: str | None, patches: int | None) -> Source:
-        return self._held(*read_patches(self.data, self.target, patch, patches), [])
+        X, y = read_patches(self.data, self.target, patch, patches)
+        return Source(self._held(X), self._held(y), [], {"names": []})
 
-    def _held(self, X: Any, y: Any, names: list[str]) -> Source:
+    def _held(self, array: Any) -> Any:
+        """As blocks are: held in float32 on the way in, computed on in float64."""
         import numpy as np
 
-        if self.float32:
-            # As blocks are: held in float32 on the way in, computed on in float64.
-            X, y = (array.astype(np.float32).astype(np.float64) for array in (X, y))
-        return Source(X, y, names, {"names": names})
+        if not self.float32 or array.dtype.kind != "f":
+            return array
+        return array.astype(np.float32).astype(np.float64)
 
 
 def check_data(data: Path) -> None:
@@ -143,13 +216,11 @@ def check_data(data: Path) -> None:
     Traceback (most recent call last):
     planted.numerics.reading.DataError: no data file or folder at nowhere.csv
     """
-    from planted.numerics.reading import check_source
-
-    check_source(data, folder=True)
+    check_table(data, folder=True)
 
 
-def chosen_engine(engine: str, data: Path, scheduler: str | None, checkpoint: bool) -> str:
-    """The engine for a file or folder.
+def chosen_engine(engine: str, data: Path, scheduler: str | None, checkpoint: bool, whole: bool = False) -> str:
+    """The engine for a file or folder; `whole` if the table has to be looked at as a whole.
 
     >>> chosen_engine("auto", Path("data.npy"), None, False)
     'files'
@@ -157,10 +228,13 @@ def chosen_engine(engine: str, data: Path, scheduler: str | None, checkpoint: bo
     known("engine", engine, ENGINES)
     if scheduler is not None and engine != "dask":
         raise ValueError("--scheduler is the address of a Dask scheduler: add --engine dask")
+    if str(data) == "-" and engine not in ("auto", "memory"):
+        raise ValueError("standard input is read into memory: leave --engine out")
     if engine == "auto":
-        large = data.is_dir() or data.suffix == ".npy" or (data.is_file() and data.stat().st_size > _LARGE_BYTES)
+        npy = data.suffix.lower() == ".npy" and not whole
+        large = data.is_dir() or npy or (data.is_file() and data.stat().st_size > _LARGE_BYTES)
         engine = "files" if large or checkpoint else "memory"
-    if engine == "memory" and (data.is_dir() or data.suffix == ".npy"):
+    if engine == "memory" and data.is_dir():
         raise ValueError(f"{data} is read in blocks: use --engine files or dask")
     if engine == "memory" and checkpoint:
         raise ValueError("--checkpoint and --resume are for --engine files or dask: in memory a fit starts again")

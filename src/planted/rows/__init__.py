@@ -4,7 +4,7 @@ from typing import Any
 
 from planted.rows._base import Block, Rows, over_rows
 from planted.rows._chunks import ChunkedRows, Counts, Engine, LocalEngine, RowsLostError, Work, block_rows
-from planted.rows._encoding import MISSING_RULES, Encoding
+from planted.rows._encoding import Encoding
 from planted.rows._files import file_rows
 from planted.rows._frames import Frame, read_frame, table_kind
 from planted.rows._fresh import FreshRows
@@ -20,7 +20,6 @@ from planted.rows._typed import is_frame
 
 __all__ = [
     "BLOCK_SIZE",
-    "MISSING_RULES",
     "ArrayRows",
     "Block",
     "CheckpointError",

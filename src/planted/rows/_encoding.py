@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from planted.names import unknown
+from planted.names import MISSING_RULES, unknown
 from planted.numerics.reading import DataError
 from planted.rows._frames import Frame
 from planted.rows._tables import MissingError, TextError, check_values
 
-MISSING_RULES = ("refuse", "drop", "mean")
-"""What may be done about missing values."""
 _MOST_LEVELS = 200
 
 
