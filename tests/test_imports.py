@@ -28,6 +28,7 @@ LAYERS = [
     {"bench", "plots"},
     {"reproduce"},
     {"cli"},
+    {"__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
