@@ -15,6 +15,7 @@ from planted.certificates._local_geometry import (
     measured_hessian,
     slope_moments,
 )
+from planted.certificates._matrix_uniqueness import MatrixUniqueness, matrix_uniqueness
 from planted.certificates._over_parameterised import (
     JacobianSpectrum,
     LocalConstants,
@@ -44,6 +45,7 @@ __all__ = [
     "LocalConvergence",
     "LocalGeometry",
     "LocalTheorem",
+    "MatrixUniqueness",
     "MeasuredHessian",
     "Symmetry",
     "Uncertainty",
@@ -62,6 +64,7 @@ __all__ = [
     "local_convergence",
     "local_geometry",
     "local_theorem",
+    "matrix_uniqueness",
     "measured_hessian",
     "rho",
     "run_descent",

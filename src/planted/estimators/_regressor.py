@@ -31,8 +31,8 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
         squared loss, which assumes nothing of the inputs, so `inputs` has no part in it.
     activation : str, Activation or callable
         φ, see :func:`planted.activations.get`.
-    method : "auto", "expand", "landscape", "hermite", "score", "tensor", "quadratic" or "squared"
-        How to recover; see :mod:`planted.methods`.
+    method : "auto", "expand", "landscape", "hermite", "score", "tensor", "quadratic", "squared" or "interpolate"
+        How to recover; see :mod:`planted.methods`. "interpolate" fits every row and says nothing of the weights.
     inputs : "auto", a density of planted.inputs, a LocalLikelihood or a name
         What is known of X, see :func:`planted.inputs.input_law`. method="score" uses it; "landscape" and "hermite",
         which whiten X by its mean and covariance, warn where it is not Gaussian. "auto" tests for that.
@@ -141,6 +141,8 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     def _chosen_width(self, problem: Problem, method: Method) -> Problem:
         if self.n_hidden != "auto":
             return problem
+        if method.width is not None:
+            return replace(problem, n_hidden=method.width(problem))
         key, width_key = random.split(problem.key)
         n, d = len(problem.survey.y), problem.n_features
         # The widest network that eight tenths of the rows can still determine.

@@ -50,6 +50,8 @@ class Method:
         Like `obstacle`, for the race alone: why trying it is not worth its cost.
     finish : callable
         From a problem, its start and the time it began to the :class:`Recovery`.
+    width : callable or None
+        From a problem to the number of neurons where a caller leaves it open; None where rows left out decide it.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Method:
     rank: int | None = None
     affordable: Callable[[Problem], str | None] = _never
     finish: Callable[[Any, Start, float], Recovery] = recover
+    width: Callable[[Problem], int] | None = None
 
     def check_source(self, in_chunks: bool) -> None:
         """Raise a ValueError if rows are read piece by piece and the method needs them all in memory."""
