@@ -55,10 +55,10 @@ def _network(problem: Problem, matrix: np.ndarray) -> Network:
 
 
 def _fewer_rows(problem: Problem, inputs: np.ndarray, details: dict[str, Any]) -> Start:
-    """Search for a network of this width where the rows do not determine every matrix, and say whether it is the only one.
+    """Search for a network of this width where the rows do not determine every matrix; is it the only one?
 
-    A network of k neurons is one of kd − k(k−1)/2 numbers. The dual certificate is about outputs of one sign, so that it
-    decides alone only where the rows exceed that number too.
+    A network of k neurons is one of kd − k(k−1)/2 numbers. The dual certificate is about outputs of one sign, so that
+    it decides alone only where the rows exceed that number too.
     """
     survey, d = problem.survey, inputs.shape[1]
     searched = refined(problem, records("regression")["expand"].start(problem))
