@@ -37,6 +37,7 @@ _NAMES = {
     "PlantedRegressor": "estimators",
     "PlantedClassifier": "estimators",
     "PlantedConvRegressor": "estimators",
+    "load": "estimators",
     "Reading": "reading",
     "read": "reading",
 }

@@ -188,7 +188,7 @@ def test_an_encoding_is_applied_to_other_tables_by_name():
     np.testing.assert_allclose(table.X, [[1, 0, 1.5], [0, 1, 3], [0, 1, 2]])
     with pytest.raises(DataError, match="'Paris' in row 2, which the fit did not see; it knows 'Bern', 'Oslo', 'Rome'"):
         read_inputs(io.BytesIO(b"size,city\n1,Rome\n1,Paris\n"), code)
-    with pytest.raises(DataError, match="unknown column 'city'; did you mean 'City'"):
+    with pytest.raises(DataError, match="has no column 'city', which the network takes; did you mean 'City'"):
         read_inputs(io.BytesIO(b"size,City\n1,Rome\n"), code)
     with pytest.raises(DataError, match="column 'size' holds text, 'big' in row 1, where numbers were fitted"):
         read_inputs(io.BytesIO(b"size,city\nbig,Rome\n"), code)

@@ -93,16 +93,26 @@ def read_network(model: Path) -> Any:
     Traceback (most recent call last):
     planted.networks._format.ModelFileError: no model file at nowhere
     """
+    return read_model(model).network
+
+
+def read_model(model: Path) -> Any:
+    """The network in a file with its signature; what is to be said of the file goes to standard error.
+
+    >>> read_model(Path("nowhere"))
+    Traceback (most recent call last):
+    planted.networks._format.ModelFileError: no model file at nowhere
+    """
     import warnings
 
-    from planted.networks import load_model
+    from planted.estimators import load
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        network = load_model(model)
-    for warning in caught:
-        typer.echo(f"planted: {warning.message}", err=True)
-    return network
+        saved = load(model)
+    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+        typer.echo(f"planted: {sentence}", err=True)
+    return saved
 
 
 def read_rows(data: Any, target: str | None, features: str | None) -> tuple[Any, Any, list[str]]:

@@ -125,7 +125,8 @@ def fit(
     source.warn()
     with reported(Report(estimator, source.names, out, plot, intervals, report, source), as_json) as shown:
         if out is not None:
-            estimator.network_.save(out, about=_about(estimator, data, options))
+            signed = {"encoding": source.encoding, "targets": tuple(names_in(target)), "patch": shape}
+            estimator.save(out, _about(estimator, data, options), **signed)
         source.done()
         if plot is not None:
             _draw(plot, estimator, source, shape)

@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import (
-    DONE,
-    Force,
-    Json,
-    Quiet,
-    Seed,
-    check_file,
-    check_table,
-    print_json,
-    read_network,
-    read_rows,
-)
-from planted.cli._patches import Patch, read_patches
+from planted.cli._common import DONE, Force, Json, Quiet, Seed, check_file, check_table, print_json, read_model
+from planted.cli._patches import Patch
+from planted.cli._rows import Request
+from planted.cli._sources import Header
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Network written by 'planted fit --out'.")],
-    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ file with the network's inputs.")],
-    features: Annotated[str | None, typer.Option(help="Input columns in order, comma-separated.")] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Column to leave out, and to compare with; several, comma-separated.")
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Table with the network's inputs, of any kind that 'planted fit' takes; - for standard input."
+        ),
+    ],
+    features: Annotated[
+        str | None,
+        typer.Option(help="Input columns by place, comma-separated; matched by the names of the fit if omitted."),
     ] = None,
+    target: Annotated[str | None, typer.Option(help="Column to compare with; several, comma-separated.")] = None,
     patch: Patch = None,
-    out: Annotated[Path | None, typer.Option(help="Write a CSV with one column, 'prediction'.")] = None,
+    header: Header = None,
+    out: Annotated[Path | None, typer.Option(help="Write a CSV with a column 'prediction'.")] = None,
     force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
     """Evaluate a recovered network on new rows.
+
+    Columns are matched by name, in any order, and others do not matter; text and missing values are treated as in the
+    fit. A network fitted to labels gives the most probable class and the probability of each.
 
     Example: planted predict model new.csv --target y --out predictions.csv
     """
@@ -46,39 +47,117 @@ def predict(
     check_table(data)
     check_file(out, "predictions", [model, data], force)
 
-    import numpy as np
-
-    from planted.networks import ConvNetwork
     from planted.numerics.files import write_whole
 
-    network = read_network(model)
-    if isinstance(network, ConvNetwork):
-        X, y = read_patches(data, target, patch, network.n_patches)
-    else:
-        X, y, _ = read_rows(data, target, features)
-        if X.shape[1] != network.n_features:
-            raise ValueError(
-                f"{data} has {X.shape[1]} input columns but the network takes {network.n_features}; "
-                "name them with --features, or the column to leave out with --target"
-            )
-    values = network.predict(X)
-    r2 = None if y is None else 1 - float(np.mean((values - y) ** 2) / max(np.mean(np.var(y, axis=0)), 1e-300))
-    columns = values.reshape(len(values), -1)
-    heads = ["prediction"] if values.ndim == 1 else [f"prediction {i}" for i in range(columns.shape[1])]
-    lines = [",".join(heads), *(",".join(map(repr, row)) for row in columns.tolist())]
+    saved = read_model(model)
+    rows = Request(data, target, features, patch, header).rows(saved)
+    columns = predictions(saved, rows.X)
+    score = {} if rows.y is None else scores(saved, rows.X, rows.y)
+    text = _csv(columns)
     if out is not None:
         try:
-            write_whole(out, "".join(f"{line}\n" for line in lines).encode())
+            write_whole(out, text.encode())
         except OSError:
-            typer.echo("\n".join(lines))
+            typer.echo(text, nl=False)
             raise
+    n = len(columns["prediction" if "prediction" in columns else "prediction 0"])
     if as_json:
-        print_json({"rows": len(values), "r2": r2, "predictions": None if out is not None else values})
+        shown = None if out is not None else columns
+        if shown is not None and list(shown) == ["prediction"]:
+            shown = shown["prediction"]
+        print_json({"rows": n, "table": rows.words or None, "r2": None, **score, "predictions": shown})
         return DONE
     if out is None:
-        typer.echo("\n".join(lines))
+        typer.echo(text, nl=False)
     else:
-        typer.echo(f"{len(values)} predictions written to {out}")
-    if r2 is not None:
-        typer.echo(f"R² {r2:.6g}", err=out is None)
+        typer.echo(f"{n} predictions written to {out}")
+    words = {"r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
+    if score:
+        line = ", ".join(f"{words[name]} {value:.6g}" for name, value in score.items())
+        typer.echo(line, err=out is None)
     return DONE
+
+
+def predictions(saved: Any, X: Any) -> dict[str, Any]:
+    """Columns of predictions: values, one column an output; for labels the class and the probability of each.
+
+    >>> from planted import Network
+    >>> from planted.estimators import SavedModel
+    >>> predictions(SavedModel(Network([[1.0]], [2.0]), None), [[3.0]])
+    {'prediction': [6.0]}
+    """
+    import numpy as np
+
+    if saved.labels:
+        chances = saved.predict_proba(X)
+        labels = saved.signature.classes
+        classes = [None if np.isnan(row).any() else labels[int(np.argmax(row))] for row in chances]
+        return {"prediction": classes} | {
+            f"probability of {label}": _gaps(chances[:, i]) for i, label in enumerate(labels)
+        }
+    values = saved.values(X)
+    if values.ndim == 1:
+        return {"prediction": _gaps(values)}
+    names = [f"prediction {i}" for i in range(values.shape[1])]
+    return {name: _gaps(values[:, i]) for i, name in enumerate(names)}
+
+
+def scores(saved: Any, X: Any, y: Any) -> dict[str, float]:
+    """R² of values, or accuracy and log loss of classes, over the rows that have a prediction.
+
+    >>> from planted import Network
+    >>> from planted.estimators import SavedModel
+    >>> import numpy as np
+    >>> scores(SavedModel(Network([[1.0]], [2.0]), None), [[1.0], [2.0]], np.array([2.0, 4.0]))
+    {'r2': 1.0}
+    """
+    import numpy as np
+
+    if saved.labels:
+        chances = saved.predict_proba(X)
+        whole = ~np.isnan(chances).any(axis=1) & np.array([str(label) not in ("", "nan") for label in y])
+        classes = [str(label) for label in saved.signature.classes]
+        codes = {label: i for i, label in enumerate(classes)} | {_plain(label): i for i, label in enumerate(classes)}
+        truth = [codes.get(_plain(label)) for label in y[whole]]
+        strange = next((str(label) for label, code in zip(y[whole], truth, strict=True) if code is None), None)
+        if strange is not None:
+            raise ValueError(
+                f"the target holds {strange!r}, which is no class of the network: it knows {', '.join(classes)}"
+            )
+        right = np.asarray(truth)
+        given = chances[whole][np.arange(len(right)), right]
+        hits = np.mean(np.argmax(chances[whole], axis=1) == right)
+        return {"accuracy": float(hits), "log_loss": float(-np.mean(np.log(np.clip(given, 1e-300, 1))))}
+    values = saved.values(X)
+    y = np.asarray(y, dtype=np.float64)
+    whole = ~np.isnan(np.column_stack([values, y])).any(axis=1)
+    y = y[whole]
+    if y.shape != values[whole].shape:
+        raise ValueError(f"the network has {values[0].size} outputs, but {y[0].size} targets are named")
+    return {"r2": 1 - float(np.mean((values[whole] - y) ** 2) / max(np.mean(np.var(y, axis=0)), 1e-300))}
+
+
+def _plain(label: Any) -> str:
+    """A label as text; whole numbers without a decimal point, truth values in small letters."""
+    text = str(label)
+    try:
+        number = float(text)
+    except ValueError:
+        return text.lower() if text.lower() in ("true", "false") else text
+    return f"{number:.17g}"
+
+
+def _gaps(values: Any) -> list[Any]:
+    """Numbers, None where there is none."""
+    return [None if value != value else value for value in values.tolist()]
+
+
+def _csv(columns: dict[str, Any]) -> str:
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()

@@ -174,7 +174,8 @@ def read_inputs(source: Any, encoding: Encoding, target: Sequence[str] = (), hea
     Returns
     -------
     Table
-        All rows of the source: those that lack an input hold NaN where missing values were dropped.
+        All rows of the source: those that lack an input hold NaN where missing values were dropped, and so do
+        targets that are missing (empty where they are text).
 
     Examples
     --------
@@ -191,7 +192,7 @@ def read_inputs(source: Any, encoding: Encoding, target: Sequence[str] = (), hea
     wanted = Wanted(tuple(targets), encoding.columns, header=header, unnamed=unnamed)
     frame = read_frame(source, wanted, mixed=True, labels=True)
     X, whole = encoding.inputs(frame)
-    y, _ = _target_values(frame, targets, True, "refuse")
+    y, _ = _target_values(frame, targets, True, "drop")
     words = f"{frame.name}: {frame.words}; {len(X):,} rows"
     return Table(X, y if targets else None, list(encoding.names), targets, encoding, words, (), whole)
 

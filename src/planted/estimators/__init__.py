@@ -2,7 +2,16 @@
 
 from planted.estimators._classifier import PlantedClassifier
 from planted.estimators._regressor import PlantedRegressor
+from planted.estimators._saved import SavedModel, load, probabilities
 from planted.estimators._shared_filter import PlantedConvRegressor
 from planted.estimators._tables import TableWarning
 
-__all__ = ["PlantedClassifier", "PlantedConvRegressor", "PlantedRegressor", "TableWarning"]
+__all__ = [
+    "PlantedClassifier",
+    "PlantedConvRegressor",
+    "PlantedRegressor",
+    "SavedModel",
+    "TableWarning",
+    "load",
+    "probabilities",
+]

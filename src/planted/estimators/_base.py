@@ -19,6 +19,7 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from planted.certificates import Certificate
+from planted.estimators._saved import signature_of
 from planted.estimators._tables import fitted_table
 from planted.methods import Method, Problem, Recovery, Verdict, certificate, in_memory
 from planted.numerics.precision import check_process, float64
@@ -120,7 +121,8 @@ class PlantedEstimator(BaseEstimator):
         names a folder that keeps what passes over the rows have given, `resume=True` goes on from it,
         `keep_checkpoint=True` leaves it there when the fit is done (:func:`planted.rows.delete_checkpoint` removes it),
         and `sample_rows=` sets how many rows the search takes into memory. `survey_` and `passes_` tell what was seen
-        of the rows and how often. `names=` gives names to the inputs, for what is said of them.
+        of the rows and how often. `names=` and `targets=` name inputs and targets, for what
+        is said of them.
 
         X may be a DataFrame of pandas, polars or Arrow, and y the name of one of its columns, or several. Columns of
         text and missing values are refused unless `categorical=` and `missing=` say what becomes of them, `exclude=`
@@ -129,7 +131,7 @@ class PlantedEstimator(BaseEstimator):
         """
         check_process()
         self._check_settings()
-        self._names = tuple(options.pop("names", ()))
+        self._names, self.target_names_ = tuple(options.pop("names", ())), tuple(options.pop("targets", ()))
         X, y, sample_weight = fitted_table(self, X, y, sample_weight, options)
         if outside_memory(X):
             if sample_weight is not None:
@@ -228,7 +230,8 @@ class PlantedEstimator(BaseEstimator):
         """Width, method, verdict, certificate: the path of every fit."""
         named = getattr(self, "feature_names_in_", ())
         names = self._names or tuple(named) or getattr(problem.rows, "names", ())
-        problem = replace(problem, names=tuple(str(name) for name in names))
+        self.input_names_ = tuple(str(name) for name in names)
+        problem = replace(problem, names=self.input_names_)
         method = self._method()
         method.check(problem)
         problem = self._chosen_width(problem, method)
@@ -279,6 +282,35 @@ class PlantedEstimator(BaseEstimator):
                 raise ValueError(f"y has other classes than the fit: {other.classes_}")
             fresh = self._evidence(rows, truth, fresh=True)
         return write_report(path, subject_of(self, evidence=fresh, **about))
+
+    def save(self, path: str | PathLike[str], about: Any = None, **known: Any) -> Path:
+        """Write the network with its signature: names of columns, scales, encoding, task, classes, patch, versions.
+
+        Parameters
+        ----------
+        path : str or path
+        about : dict, optional
+            What the network belongs to; the fingerprint of the data if omitted.
+        **known
+            Fields of :class:`planted.networks.Signature` that the estimator does not know, such as `targets`.
+
+        Returns
+        -------
+        Path
+            :func:`planted.load` reads it.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from planted import PlantedRegressor, datasets, load
+        >>> data = datasets.make_planted(200, 2, 1, random_state=0)
+        >>> est = PlantedRegressor(1, random_state=0).fit(data.X, data.y, names=["age", "pay"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     load(est.save(f"{folder}/model", targets=("price",))).signature.targets
+        ('price',)
+        """
+        check_is_fitted(self)
+        return self.network_.save(path, about or self.fingerprint_, signature_of(self, **known))
 
     def _repr_html_(self) -> str:
         """The verdict, the formula and the strongest neurons in a notebook; its settings before it is fitted."""

@@ -38,6 +38,7 @@ def fitted_table(estimator: Any, X: Any, y: Any, weight: Any, options: dict[str,
         return frame, y, weight
     table = open_table(X, target, labels=is_classifier(estimator), **asked)
     estimator.encoding_ = table.encoding
+    estimator.target_names_ = tuple(table.targets)
     _warn(table.remarks)
     if target is None and y is not None:
         values = y if hasattr(y, "__array__") else np.asarray(y)

@@ -5,7 +5,8 @@ from planted.networks._dense import Network
 from planted.networks._format import ModelFileError
 from planted.networks._jacobian import jacobian
 from planted.networks._matching import Match, match, permutation_error
-from planted.networks._shared_filter import ConvNetwork, as_patches, load_model, model_about
+from planted.networks._shared_filter import ConvNetwork, as_patches, load_model, model_about, model_signature
+from planted.networks._signature import Signature, versions
 
 __all__ = [
     "ConvNetwork",
@@ -13,10 +14,13 @@ __all__ = [
     "Match",
     "ModelFileError",
     "Network",
+    "Signature",
     "as_patches",
     "jacobian",
     "load_model",
     "match",
     "model_about",
+    "model_signature",
     "permutation_error",
+    "versions",
 ]

@@ -16,6 +16,7 @@ from planted import activations
 from planted.activations import Activation
 from planted.networks._convert import from_onnx, from_sklearn, from_torch, to_onnx, to_sklearn, to_torch
 from planted.networks._format import Form, ModelFileError, read_model, stored_activation, write_model
+from planted.networks._signature import Signature
 from planted.networks._simplify import simplify
 from planted.numerics.validation import check_plain
 
@@ -285,10 +286,16 @@ class Network:
         """Write an ONNX file with input X (n, d) and output Y (n, m), in float32 or float64; returns the path."""
         return to_onnx(self, path, dtype)
 
-    def save(self, path: str | PathLike[str], about: Mapping[str, Any] | None = None) -> Path:
+    def save(
+        self,
+        path: str | PathLike[str],
+        about: Mapping[str, Any] | None = None,
+        signature: Signature | None = None,
+    ) -> Path:
         """Write the network as safetensors with a checksum, the same bytes for the same network; returns the path.
 
         `about` says what the network belongs to (data, settings), JSON-able; see :func:`planted.networks.model_about`.
+        `signature` says what it takes and gives; see :class:`planted.networks.Signature`.
 
         >>> import tempfile, os
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -296,7 +303,7 @@ class Network:
         ...     Network.load(path).output
         array([2.])
         """
-        return write_model(path, DENSE, self.activation, self.arrays(), about)
+        return write_model(path, DENSE, self.activation, self.arrays(), about, signature)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Network:

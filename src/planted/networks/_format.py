@@ -4,6 +4,7 @@
     activation    name of φ, and its parameters as JSON
     planted       version that wrote the file
     about         what the network belongs to, as JSON: fingerprint of the data, settings
+    signature     names of inputs and targets, task, classes, patch, scales, encoding, versions, as JSON; may be missing
     sha256        checksum over all of it and the numbers
 
 The same network has the same bytes. Files of the first version, …-1, have no checksum; they are read
@@ -25,6 +26,7 @@ import numpy as np
 
 from planted import __version__, activations, names
 from planted.activations import Activation
+from planted.networks._signature import Signature
 from planted.numerics.files import write_whole
 from planted.numerics.reading import check_source, shortened
 from planted.numerics.tensors import Packed, TensorError, pack, read_packed
@@ -56,6 +58,7 @@ def write_model(
     activation: Activation,
     arrays: Mapping[str, np.ndarray],
     about: Mapping[str, Any] | None = None,
+    signature: Signature | None = None,
 ) -> Path:
     """Write arrays and an activation of the library, whole or not at all; returns the path."""
     name, parameters = activation.name, dict(activation.parameters)
@@ -69,6 +72,8 @@ def write_model(
         "planted": __version__,
         "about": json.dumps(dict(about or {}), sort_keys=True),
     }
+    if signature is not None:
+        metadata["signature"] = signature.to_json()
     write_whole(path, pack({name: np.asarray(array, np.float64) for name, array in arrays.items()}, metadata))
     return path
 

@@ -16,6 +16,7 @@ from planted import activations
 from planted.activations import Activation
 from planted.networks._dense import DENSE, Network
 from planted.networks._format import Form, ModelFileError, read_model, stored_about, stored_activation, write_model
+from planted.networks._signature import Signature, stored_signature
 from planted.numerics.precision import float64
 from planted.numerics.validation import as_matrix
 
@@ -145,7 +146,12 @@ class ConvNetwork:
         """
         return Network(np.kron(np.eye(self.n_patches), self.filter), self.output, self.activation)
 
-    def save(self, path: str | PathLike[str], about: Mapping[str, Any] | None = None) -> Path:
+    def save(
+        self,
+        path: str | PathLike[str],
+        about: Mapping[str, Any] | None = None,
+        signature: Signature | None = None,
+    ) -> Path:
         """Write the network as safetensors with a checksum, as :meth:`planted.Network.save`; returns the path.
 
         >>> import tempfile, os
@@ -154,7 +160,7 @@ class ConvNetwork:
         ...     ConvNetwork.load(path).output
         array([2.])
         """
-        return write_model(path, SHARED, self.activation, self.arrays(), about)
+        return write_model(path, SHARED, self.activation, self.arrays(), about, signature)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ConvNetwork:
@@ -197,5 +203,21 @@ def model_about(path: str | PathLike[str]) -> dict[str, Any]:
     _, metadata, _ = read_model(path, DENSE, SHARED)
     try:
         return stored_about(metadata)
+    except ValueError as error:
+        raise ModelFileError(f"{path} is not a valid planted model: {error}") from None
+
+
+def model_signature(path: str | PathLike[str]) -> Signature | None:
+    """What the network in a file takes and gives; None for files of earlier versions and networks saved without.
+
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Network([[1.0]], [2.0]).save(os.path.join(folder, "model"), signature=Signature(("age",), ("y",)))
+    ...     model_signature(path).inputs
+    ('age',)
+    """
+    _, metadata, _ = read_model(path, DENSE, SHARED)
+    try:
+        return stored_signature(metadata)
     except ValueError as error:
         raise ModelFileError(f"{path} is not a valid planted model: {error}") from None

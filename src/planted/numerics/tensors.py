@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 CHECKSUM = "sha256"
-_HEADER_BYTES = 2**20
+_HEADER_BYTES = 2**23
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
@@ -61,6 +61,8 @@ def pack(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> bytes:
     texts = {name: str(text) for name, text in metadata.items()}
     digest = hashlib.sha256(_header(entries, texts) + numbers).hexdigest()
     header = _header(entries, texts | {CHECKSUM: digest})
+    if len(header) > _HEADER_BYTES:
+        raise TensorError(f"names and metadata take more than {_HEADER_BYTES // 2**20} MB: that is not written")
     return len(header).to_bytes(8, "little") + header + numbers
 
 

@@ -12,6 +12,7 @@ from planted.networks import ConvNetwork, Network, jacobian
 _ROWS, _POINTS, _BINS, _RESIDUAL_BINS = 4000, 400, 24, 30
 _PARAMETERS = 300
 _TAIL = 0.005
+_FLAT = 0.01
 _FULL_LEVERAGE = 1 - 1e-6
 
 
@@ -33,6 +34,10 @@ class Evidence:
         Standard deviation of each neuron's contribution to its leading output.
     leading : array (k,)
         The output on which each neuron acts most.
+    active : array (k,)
+        Share of rows in which each neuron is active: its slope is more than a hundredth of its largest one.
+    mean, scale : arrays (d,)
+        Mean and standard deviation of each input.
     positions, seen, partial, shares : arrays (k, b)
         Of each neuron, in bins of z = w·x + b: the middle of the bin, the contribution a φ(z) there, the mean of
         a φ(z) + residual over the rows of the bin (NaN if there are none), and the share of rows in it.
@@ -47,6 +52,9 @@ class Evidence:
     edges: np.ndarray
     strength: np.ndarray
     leading: np.ndarray
+    active: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
     positions: np.ndarray
     seen: np.ndarray
     partial: np.ndarray
@@ -103,6 +111,8 @@ def evidence(network: Any, X: Any, y: Any, *, fresh: bool = False, labels: bool 
         predicted=(targets - left_out)[:shown].T.ravel(),
         counts=counts,
         edges=edges,
+        mean=np.mean(rows.reshape(len(rows), -1), axis=0),
+        scale=np.std(rows.reshape(len(rows), -1), axis=0),
         **_responses(network, rows, residual),
     )
 
@@ -146,7 +156,9 @@ def _responses(network: Any, rows: np.ndarray, residual: np.ndarray) -> dict[str
         table["positions"][i] = middle
         table["seen"][i] = amount[i] * np.asarray(network.activation(middle))
         table["shares"][i] = members / len(rows)
-    return table | {"strength": np.abs(amount) * values.std(axis=0), "leading": leading}
+    slopes = np.abs(np.asarray(network.activation.derivative(z)))
+    active = np.mean(slopes > _FLAT * np.max(slopes, axis=0, initial=0.0), axis=0)
+    return table | {"strength": np.abs(amount) * values.std(axis=0), "leading": leading, "active": active}
 
 
 def displayed(network: Network | ConvNetwork, uncertainty: Any = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ class Wanted:
             raise DataError(f"{path}: there are two columns {double!r}")
         for name in [*(self.features or []), *self.targets, *self.exclude]:
             if name not in there:
-                raise DataError(f"{path}: {unknown('column', name, tuple(columns))}")
+                raise DataError(self._absent(path, name, columns))
         asked = [*(self.features or []), *self.targets]
         twice = next((name for name in asked if asked.count(name) > 1), None) if len(asked) < 10_000 else None
         if twice is not None and twice in self.targets and twice in (self.features or ()):
@@ -89,6 +90,13 @@ class Wanted:
             raise DataError(f"{path} has no input columns besides the target")
         check_columns(path, len(chosen))
         return chosen
+
+    def _absent(self, path: Path, name: str, columns: Sequence[str]) -> str:
+        if not self.unnamed or name not in (self.features or ()):
+            return f"{path}: {unknown('column', name, tuple(columns))}"
+        nearest = get_close_matches(name, columns, n=1, cutoff=0.5)
+        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        return f"{path} has no column {name!r}, which the network takes; {hint}Its columns are {', '.join(columns)}."
 
     def names(self, path: Path, columns: int) -> tuple[str, ...]:
         """Names of the columns of a table that does not name them.
