@@ -34,6 +34,9 @@ FUNCTIONS = {
 SMOOTH = ("tanh", "sigmoid", "erf", "softplus", "gelu", "silu")
 
 
+FLOAT32 = tuple(np.random.default_rng(3).standard_normal(shape).astype(np.float32) for shape in ((200, 4), 200))
+
+
 def teacher(name, d, k, seed, outputs=None, spread=1.0):
     rng = np.random.default_rng(seed)
     output = rng.standard_normal(k if outputs is None else (outputs, k))
@@ -168,12 +171,25 @@ def test_the_same_seed_asks_the_same_questions():
     assert one.queries == two.queries
 
 
-def test_a_float32_model():
-    net = teacher("relu", 6, 8, seed=8)
-    w, b, a = (np.asarray(part, np.float32) for part in (net.weights, net.bias, net.output))
-    reading = read(lambda X: np.maximum(X.astype(np.float32) @ w.T + b, 0) @ a, 6, random_state=0)
-    assert reading.fidelity < 1e-4
-    assert reading.network.n_hidden == 8
+@pytest.mark.parametrize(("d", "k", "outputs"), [(6, 8, None), (10, 16, None), (6, 15, 3), (1, 4, None)])
+def test_a_float32_model(d, k, outputs):
+    net = teacher("relu", d, k, seed=8, outputs=outputs)
+    w, b, a, c = (np.asarray(part, np.float32) for part in (net.weights, net.bias, net.output, net.intercept))
+    reading = read(lambda X: np.maximum(X.astype(np.float32) @ w.T + b, 0) @ a.T + c, d, random_state=0)
+    assert reading.status == "recovered", reading.reason
+    assert "rounding to float32 allows" in reading.reason
+    assert reading.fidelity < 1e-5
+    assert reading.network.n_hidden == k
+    if d > 1:
+        assert match(reading.network, net).weight_error < 1e-4
+        assert reading.network.skip is None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_deep_float32_model_is_not_called_recovered():
+    model = MLPRegressor(hidden_layer_sizes=(8, 6), max_iter=30, random_state=0).fit(*FLOAT32)
+    reading = read(lambda X: model.predict(X.astype(np.float32)), 4, random_state=0)
+    assert reading.status in ("misfit", "estimated")
 
 
 # What scikit-learn trains.

@@ -12,7 +12,9 @@ from planted.reading._survey import Survey
 
 _FEWEST, _MOST, _SHARE = 8, 200, 0.04
 _FAR = 30.0
-_DOUBLE, _SINGLE = 1e-8, 1e-4
+_DOUBLE = 1e-8
+_SINGLE = (1e-6, 1e-4)
+_ROUNDINGS = 4.0
 
 
 @dataclass(frozen=True)
@@ -64,5 +66,16 @@ def fidelity(
     n = int(np.clip(_SHARE * getattr(network, "count", 0) * frame.n_inputs, _FEWEST, _MOST))
     points = rng.standard_normal((2 * n, frame.n_inputs))
     points[n:] *= _FAR
-    rounding = _DOUBLE if survey.epsilon < 1e-10 else _SINGLE
-    return Check(np.inf, np.inf, rounding, points, frame(points)).again(network)
+    answers = frame(points)
+    return Check(np.inf, np.inf, allowed(survey, answers[:n]), points, answers).again(network)
+
+
+def allowed(survey: Survey, answers: np.ndarray) -> float:
+    """Difference, in standard deviations of answers (n, m), that rounding explains.
+
+    1e-8 in float64. In float32, four times the rounding error of an answer, at least 1e-6 and at most 1e-4.
+    """
+    if not survey.single:
+        return _DOUBLE
+    spread = float(np.nanstd(answers, axis=0).max())
+    return float(np.clip(_ROUNDINGS * survey.noise / spread, *_SINGLE)) if spread > 0 else _SINGLE[1]

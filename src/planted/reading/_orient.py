@@ -38,8 +38,11 @@ class Oriented:
     determined: bool
 
 
-def orient(pieces: Pieces) -> Oriented:
+def orient(pieces: Pieces, tolerance: float = _CLOSE) -> Oriented:
     """The network that these pieces are: relu, leaky_relu, abs or hard_tanh, with a linear part only if it needs one.
+
+    Equations count as fulfilled to `tolerance`, relative to the strength of the neurons: 1e-6, more for a model that
+    rounds to float32.
 
     Examples
     --------
@@ -50,21 +53,21 @@ def orient(pieces: Pieces) -> Oriented:
     """
     if not pieces.count:
         return Oriented(_network(pieces, "relu"), True)
-    clipped = _pairs(pieces)
+    clipped = _pairs(pieces, tolerance)
     if clipped is not None:
         return clipped
     linear = pieces.slope + 0.5 * pieces.jumps @ pieces.normals
     columns = 0.5 * (pieces.jumps.T[:, :, None] * pieces.normals[:, None, :]).reshape(pieces.count, -1).T
     target = linear.ravel()
     scale = float(np.linalg.norm(columns))
-    if np.abs(target).max() <= _CLOSE * scale / np.sqrt(pieces.count):
+    if np.abs(target).max() <= tolerance * scale / np.sqrt(pieces.count):
         return Oriented(_as_abs(pieces), True)
-    signs, ratio = _signs(columns, target, scale)
+    signs, ratio = _signs(columns, target, scale, tolerance)
     if signs is None:
         return Oriented(_network(pieces, "relu"), False)
     turned = _turn(pieces, signs)
     slope = (ratio - 1) / (ratio + 1)
-    if abs(slope) < _CLOSE:
+    if abs(slope) < tolerance:
         return Oriented(_network(turned, "relu", skip=False), True)
     # f = Σ A relu(z) + slope·(…): leaky_relu = (1 − slope) relu + slope z.
     output = turned.jumps / (1 - slope)
@@ -79,7 +82,7 @@ def orient(pieces: Pieces) -> Oriented:
     return Oriented(_network(left, "leaky_relu", skip=False, slope=float(slope)), True)
 
 
-def _signs(columns: np.ndarray, target: np.ndarray, scale: float) -> tuple[np.ndarray | None, float]:
+def _signs(columns: np.ndarray, target: np.ndarray, scale: float, tolerance: float) -> tuple[np.ndarray | None, float]:
     """Signs s (k,) and ratio ρ with columns @ (ρ s) = target, or None where they cannot be had."""
     equations, k = columns.shape
     size = np.linalg.norm(columns, axis=0)
@@ -87,18 +90,22 @@ def _signs(columns: np.ndarray, target: np.ndarray, scale: float) -> tuple[np.nd
     strengths = np.linalg.svd(unit, compute_uv=False)
     if k <= equations and strengths[-1] > 1e-7:
         solution = np.linalg.lstsq(unit, target, rcond=None)[0] / size
-        if np.linalg.norm(columns @ solution - target) > _CLOSE * scale:
+        if np.linalg.norm(columns @ solution - target) > tolerance * scale:
             return None, 1.0
         ratio = float(np.median(np.abs(solution)))
         weight = size / size.max()
-        if abs(ratio - 1) < 1e-4:
+        if abs(ratio - 1) < 100 * tolerance:
             ratio = 1.0
-        if np.any(np.abs(np.abs(solution) - ratio) * np.minimum(1.0, 1e3 * weight) > 1e-3) or ratio < 1 - 1e-6:
+        if (
+            np.any(np.abs(np.abs(solution) - ratio) * np.minimum(1.0, 1e3 * weight) > 1e3 * tolerance)
+            or ratio < 1 - 1e-6
+        ):
             return None, 1.0
         return np.sign(solution), ratio
-    for search in (_program, _middle):
+    searches = (_program, _middle) if tolerance <= _CLOSE else (_nearest,)
+    for search in searches:
         signs = search(columns, target)
-        if signs is not None and np.linalg.norm(columns @ signs - target) <= _CLOSE * scale:
+        if signs is not None and np.linalg.norm(columns @ signs - target) <= tolerance * scale:
             return signs, 1.0
     return None, 1.0
 
@@ -113,6 +120,22 @@ def _program(columns: np.ndarray, target: np.ndarray) -> np.ndarray | None:
         np.zeros(k), A_eq=columns / scale, b_eq=target / scale, bounds=(-1, 1), options={"presolve": False}
     )
     return None if result.x is None else np.where(result.x < 0, -1.0, 1.0)
+
+
+def _nearest(columns: np.ndarray, target: np.ndarray) -> np.ndarray | None:
+    """Signs by the point of the box that comes closest to the equations, which rounding keeps from being exact."""
+    equations, k = columns.shape
+    if k >= 2.0 * equations or k > _LARGEST_PROGRAM:
+        return None
+    scale = np.abs(columns).max()
+    miss = np.eye(equations)
+    result = linprog(
+        np.concatenate([np.zeros(k), np.ones(2 * equations)]),
+        A_eq=np.hstack([columns / scale, miss, -miss]),
+        b_eq=target / scale,
+        bounds=[(-1, 1)] * k + [(0, None)] * (2 * equations),
+    )
+    return None if result.x is None else np.where(result.x[:k] < 0, -1.0, 1.0)
 
 
 def _middle(columns: np.ndarray, target: np.ndarray) -> np.ndarray | None:
@@ -194,7 +217,7 @@ def _as_abs(pieces: Pieces) -> Network:
     )
 
 
-def _pairs(pieces: Pieces) -> Oriented | None:
+def _pairs(pieces: Pieces, tolerance: float) -> Oriented | None:
     """Neurons that go up between two parallel hyperplanes, hard_tanh(z) = max(z + 1, 0) − max(z − 1, 0) − 1."""
     k = pieces.count
     if k % 2 or k > _LARGEST_PROGRAM:
@@ -206,7 +229,7 @@ def _pairs(pieces: Pieces) -> Oriented | None:
     while free:
         i = free.pop(0)
         gap = np.linalg.norm(products[free] + products[i], axis=1)
-        if not len(gap) or gap.min() > 1e-5 * size[i]:
+        if not len(gap) or gap.min() > 10 * tolerance * size[i]:
             return None
         couples.append((i, free.pop(int(np.argmin(gap)))))
     weights, bias, output = [], [], []
@@ -227,7 +250,7 @@ def _pairs(pieces: Pieces) -> Oriented | None:
         bias.append(0.5 * (high + low) / half)
         output.append(rise * half)
         constant = constant + rise * half
-    linear = np.abs(slope).max() > _CLOSE * size.max()
+    linear = np.abs(slope).max() > tolerance * size.max()
     return Oriented(
         Network(
             np.array(weights),

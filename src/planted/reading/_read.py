@@ -20,6 +20,7 @@ from planted.reading._orient import orient
 from planted.reading._polish import polish
 from planted.reading._query import BudgetSpent, Frame, Query, Source
 from planted.reading._result import Reading
+from planted.reading._single import read_single
 from planted.reading._steps import PROFILES, Steps
 from planted.reading._survey import Survey, survey
 from planted.reading._values import values
@@ -27,6 +28,8 @@ from planted.reading._values import values
 _CLOSE = 0.03
 _FAR = 1.0
 _ATTEMPTS = 3
+_PATIENCE = 200_000
+_COARSE = 1e-5
 
 
 @dataclass
@@ -113,7 +116,8 @@ def read(
         if best.check is None or (way.check is not None and way.check.largest < best.check.largest):
             best = way
         # Other lines may do where one neuron was missed; a model that is far from any network is asked no more.
-        if interrupted or way.check is None or not way.check.rounding < best.check_largest < _FAR:
+        close = way.check is not None and way.check.rounding < best.check_largest < _FAR
+        if interrupted or not close or query.spent > _PATIENCE:
             break
     return _report(frame, best, interrupted)
 
@@ -143,10 +147,13 @@ def _read_kinks(
 ) -> None:
     state = _piecewise.State(Pieces.none(frame.n_inputs, about.outputs))
     try:
-        _piecewise.read_piecewise(frame, about, rng, state)
+        if about.single and not frame.query.source.bounded:
+            read_single(frame, about, rng, state)
+        else:
+            _piecewise.read_piecewise(frame, about, rng, state)
     finally:
         if state.pieces.count or state.check is not None:
-            oriented = orient(state.pieces)
+            oriented = orient(state.pieces, _COARSE) if about.single else orient(state.pieces)
             network = oriented.network
             if network.activation.name in FAMILIES["hard_tanh"]:
                 network = rewrite(network, choose("hard_tanh", *wishes))
@@ -207,8 +214,9 @@ def _report(frame: Frame, way: _Progress, interrupted: str | None) -> Reading:
     if not network.n_hidden:
         reason = "the model is linear: neurons that cancel could be added without changing it"
         return Reading(own, "ambiguous", reason, query.spent, largest)
+    allows = f", where its rounding to float32 allows {check.rounding:.1g}," if check.rounding > 1e-8 else ""
     reason = (
-        f"equal to the model to {largest:.1g} sd on {len(check.points)} fresh questions, near and far, "
+        f"equal to the model to {largest:.1g} sd{allows} on {len(check.points)} fresh questions, near and far, "
         f"with {network.n_hidden} {network.activation.name} neurons"
     )
     if not way.determined:

@@ -9,6 +9,8 @@ import numpy as np
 from planted.reading._query import Frame, ModelError, check_determinism
 
 _POINTS = 4
+_MANY = 12
+_LONG = 0.04
 _SINGLE = float(np.finfo(np.float32).eps)
 _DOUBLE = float(np.finfo(np.float64).eps)
 
@@ -40,6 +42,11 @@ class Survey:
     radius: float
     outputs: int
 
+    @property
+    def single(self) -> bool:
+        """Whether the model rounds to float32."""
+        return self.epsilon > 1e-10
+
 
 def survey(frame: Frame, rng: np.random.Generator) -> Survey:
     """Ask at four points twice, and around them.
@@ -57,16 +64,37 @@ def survey(frame: Frame, rng: np.random.Generator) -> Survey:
     single = bool(np.all(values == values.astype(np.float32)) and np.any(values != np.round(values)))
     epsilon = _SINGLE if single else _DOUBLE
     spread = float(np.abs(values).max())
+    radius, rounding = float(np.sqrt(d)), 5 * epsilon * spread
+    if single:
+        return Survey(epsilon, rounding, spread, _curves(frame, rounding, radius, rng), radius, values.shape[1])
     directions = rng.standard_normal((_POINTS, d))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    radius = float(np.sqrt(d))
-    step = (3e-3 if single else 1e-4) * radius * directions
+    step = 1e-4 * radius * directions
     sides = frame(np.concatenate([points - step, points + step]))
     bends = np.abs(sides[:_POINTS] + sides[_POINTS:] - 2 * values).max(axis=1)
     bends = np.sort(bends[np.isfinite(bends)])
     # A kink may be close to one point, or to two: a smooth model curves at three of four.
     bend = float(bends[min(1, len(bends) - 1)]) if len(bends) else 0.0
-    rounding = 5 * epsilon * spread
-    smooth = bend > 20 * rounding and bend > (1e-6 if single else 1e-11) * spread
+    smooth = bend > 20 * rounding and bend > 1e-11 * spread
     noise = rounding if smooth else max(rounding, min(2 * bend, 100 * rounding))
     return Survey(epsilon, noise, spread, smooth, radius, values.shape[1])
+
+
+def _curves(frame: Frame, rounding: float, radius: float, rng: np.random.Generator) -> bool:
+    """Whether second differences go with the square of the step, as they do for a smooth model.
+
+    In float32 steps must be so long that a kink may well be among them. But then the difference over half the step is
+    any share of the whole one between 0 and ½, and hardly ever a quarter at most points.
+    """
+    points = rng.standard_normal((_MANY, frame.n_inputs))
+    step = rng.standard_normal((_MANY, frame.n_inputs))
+    step *= _LONG * radius / np.linalg.norm(step, axis=1, keepdims=True)
+    asked = np.stack([points - step, points - step / 2, points, points + step / 2, points + step])
+    low, lower, middle, higher, high = frame(asked.reshape(-1, frame.n_inputs)).reshape(5, _MANY, -1)
+    whole, half = low + high - 2 * middle, lower + higher - 2 * middle
+    output = np.argmax(np.abs(whole), axis=1)[:, None]
+    whole, half = (np.take_along_axis(part, output, axis=1)[:, 0] for part in (whole, half))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = half / whole
+    clear = np.abs(whole) > 20 * rounding
+    return bool(clear.sum() > _MANY / 4 and np.mean((share[clear] > 0.2) & (share[clear] < 0.3)) > 0.6)
