@@ -294,6 +294,12 @@ def certify(
         drop, way = _fall(point, curvature.vector, curvature.norm)
         if drop > 0:
             return verdict("saddle", "the gradient vanishes and the Hessian has a negative eigenvalue", way, drop)
+    if objective.rows is None and known is not None and known.way is not None:
+        way = flatten(known.way) / point.scaled.units
+        length = float(np.linalg.norm(way))
+        drop, way = _fall(point, way / length, curvature.norm, length)
+        if drop > 0:
+            return verdict("saddle", "flat to third order, and the loss falls along a turn of the filter", way, drop)
     if objective.rows is None and known is not None and known.third_order:
         # At φ = π no second derivative decides, and the third order is known.
         if known.third_order > 0:

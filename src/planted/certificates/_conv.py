@@ -6,10 +6,11 @@ by c t³ + O(t⁴), c = −aᵀa*/(6π): a minimum for c > 0.
 
 On data there is no teacher, but the lemma pairs the points: a network (w, a*) has its opposite point at (−w, a) with
 
-    a = (π 1ᵀa*/(k + π − 1) 1 − a*)/(π − 1),
+    a = μ (π 1ᵀa*/(μk + π − μ) 1 − a*)/(π − μ),
 
-and the loss there is higher by a known amount. So a point is told by its partner: turned around, the spurious minimum
-falls, and the teacher's kind rises, by what the lemma predicts.
+and the loss there is higher by a known amount; μ is one for Gaussian patches, and (π/2) E|t_i||t_j| / E t² with t_i =
+w·Z_i for other rotation-invariant ones, which is measured on the rows. So a point is told by its partner: turned
+around, the spurious minimum falls, and the teacher's kind rises, by what the lemma predicts.
 """
 
 from __future__ import annotations
@@ -51,38 +52,48 @@ class ConvStationary:
     third_order : float
         c, for a turn t of the filter away from φ = π, in the loss c t³; zero at the other points.
     reason : str
+    way : Params or None
+        A direction down whose length matters, where the third order vanishes too.
     """
 
     name: str
     third_order: float
     reason: str
+    way: Params | None = None
 
 
 def _cubic(output: np.ndarray, target: np.ndarray) -> float:
     return -float(output @ target) / (6 * math.pi)
 
 
-def _mirrored(network: ConvNetwork) -> ConvNetwork | None:
+def _mirrored(network: ConvNetwork, mu: float) -> ConvNetwork | None:
     """The teacher whose opposite point `network` would be; None for one patch, where the outputs do not tell."""
     k, a = network.n_patches, network.output
     if k < 2:
         return None
-    total = a.sum() * (k + math.pi - 1) / (k - 1)
-    return ConvNetwork(-network.filter, math.pi * total / (k + math.pi - 1) - (math.pi - 1) * a)
+    # Sums: 1ᵀa (μk + π − μ) = μ(k − 1) 1ᵀa*.
+    total = a.sum() * (mu * k + math.pi - mu) / (mu * (k - 1))
+    return ConvNetwork(-network.filter, math.pi * total / (mu * k + math.pi - mu) - (math.pi - mu) / mu * a)
 
 
-def block_row_moments(block: Block, objective: ConvSquared, params: Params) -> tuple[jax.Array, jax.Array]:
-    """Σ ‖∇ of the row's loss‖² and Σ mean_i (w·Z_i)² over a block, w = filter/‖filter‖; holds the block's Jacobian."""
+def block_row_moments(block: Block, objective: ConvSquared, params: Params) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Σ ‖∇ of the row's loss‖², Σ mean_i t_i² and Σ mean_{i≠j} |t_i||t_j| over a block, t_i = filter·Z_i/‖filter‖.
+
+    It holds the block's Jacobian.
+    """
     unit = params["filter"] / jnp.linalg.norm(params["filter"])
     slope = objective.loss.slope(objective.predict(params, block["x"]), block["y"])
     norms = jnp.sum(row_jacobian(objective, params, block["x"]) ** 2, axis=1)
-    spread = jnp.mean((block["x"] @ unit) ** 2, axis=1)
-    return jnp.sum(block["weight"] * slope**2 * norms), jnp.sum(block["weight"] * spread)
+    sizes = jnp.abs(block["x"] @ unit)
+    k = sizes.shape[1]
+    squares = jnp.sum(sizes**2, axis=1)
+    pairs = (jnp.sum(sizes, axis=1) ** 2 - squares) / max(k * (k - 1), 1)
+    return tuple(jnp.sum(block["weight"] * part) for part in (slope**2 * norms, squares / k, pairs))  # type: ignore
 
 
 @over_rows
-def _row_moments(objective: ConvSquared, params: Params) -> tuple[jax.Array, jax.Array]:
-    """Means over rows of ‖∇ of the row's loss‖² and of (w·Z_i)², w = filter/‖filter‖."""
+def _row_moments(objective: ConvSquared, params: Params) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Means over rows of ‖∇ of the row's loss‖², t_i² and |t_i||t_j|, t_i = filter·Z_i/‖filter‖."""
     return objective.rows.mean(block_row_moments, objective.bare, params)
 
 
@@ -92,18 +103,23 @@ def _on_data(objective: ConvSquared, params: Params) -> ConvStationary | None:
     if not np.any(network.output) or not np.any(network.filter):
         return None
     value, gradient = objective.value_and_gradient(params)
-    squares, spread = (float(part) for part in _row_moments(objective, to_jax(objective.check(params))))
+    squares, spread, pairs = (float(part) for part in _row_moments(objective, to_jax(objective.check(params))))
     slope = float(np.linalg.norm(flatten(gradient)))
     if slope > _ERRORS * math.sqrt(squares / float(objective.rows.total_weight)) + 1e-12 * (value + spread):
         return None
 
+    # E|t|² = 2/π for Gaussian patches of second moment one, so that μ is one for them.
+    mu = math.pi / 2 * pairs / spread if network.n_patches > 1 else 1.0
+    if not 0 < mu < math.pi:
+        return None
+
     def height(teacher: ConvNetwork) -> float:
-        return spread * stationary_points(teacher)[-1].value
+        return spread * stationary_points(teacher, mu / (2 * math.pi))[-1].value
 
     def loss(other: ConvNetwork) -> float:
         return objective.value(objective.model.params(other))
 
-    mirror = _mirrored(network)
+    mirror = _mirrored(network, mu)
     if mirror is not None and abs((value - loss(mirror)) / height(mirror) - 1) < _AGREE:
         cubic = spread * _cubic(network.output, mirror.output)
         name = "spurious minimum" if cubic > 0 else "opposite saddle"
@@ -113,7 +129,7 @@ def _on_data(objective: ConvSquared, params: Params) -> ConvStationary | None:
             f"turn t from there changes it by {cubic:.2g} t³"
         )
         return ConvStationary(name, cubic, reason)
-    opposite = ConvNetwork(-network.filter, best_output(network, math.pi))
+    opposite = ConvNetwork(-network.filter, best_output(network, math.pi, mu / (2 * math.pi)))
     if abs((loss(opposite) - value) / height(network) - 1) < _AGREE:
         reason = (
             "within sampling error the teacher of Lemma 4.1 (Du et al. 2017): the loss of its opposite point is higher "
@@ -128,7 +144,7 @@ def recognise(objective: Objective, params: Params, tolerance: float = 1e-6) -> 
 
     On a population loss the point must be within `tolerance`. On data it must have a gradient within four standard
     errors of zero and a partner whose loss agrees with the lemma to a half, which supposes patches that are nearly
-    Gaussian and independent.
+    rotation-invariant once they are white, as Gaussian ones are.
 
     >>> teacher = ConvNetwork([1.0, 0.0], [1.0, -1.0, 0.5])
     >>> trap = {"filter": np.array([-1.0, 0.0]), "output": best_output(teacher, np.pi)}
@@ -142,7 +158,10 @@ def recognise(objective: Objective, params: Params, tolerance: float = 1e-6) -> 
     teacher = cast(PopulationConv, objective).teacher
     if not np.any(teacher.output) or not np.any(params["filter"]):
         return None
-    point = nearest_stationary_point(teacher, params["filter"], params["output"], tolerance)
+    expected = cast(PopulationConv, objective)
+    if not expected.normalised:
+        return None
+    point = nearest_stationary_point(teacher, params["filter"], params["output"], tolerance, expected.mean_square)
     if point is None:
         return None
     if point.angle == 0:
@@ -150,13 +169,32 @@ def recognise(objective: Objective, params: Params, tolerance: float = 1e-6) -> 
     if point.angle < math.pi:
         reason = f"the saddle at φ = {point.angle:.4f} between the minima of Lemma 4.1 (Du et al. 2017): {point.reason}"
         return ConvStationary("saddle between", 0.0, reason)
-    cubic = _cubic(point.output, teacher.output)
+    cubic = _cubic(point.output, teacher.output) * expected.second
     name = "spurious minimum" if point.kind == "local minimum" else "opposite saddle"
+    if len(teacher.filter) == 1 or abs(point.output @ teacher.output) <= 1e-9 * float(teacher.output @ teacher.output):
+        return ConvStationary(
+            name,
+            0.0,
+            f"φ = π of Lemma 4.1 (Du et al. 2017): {point.reason}",
+            _followed(params, teacher, expected.mean_square),
+        )
     reason = (
         f"φ = π of Lemma 4.1 (Du et al. 2017): the Hessian vanishes in every direction of the filter, and a turn t "
         f"changes the loss by {cubic:.2g} t³"
     )
     return ConvStationary(name, cubic, reason)
+
+
+def _followed(params: Params, teacher: ConvNetwork, mean_square: float) -> Params | None:
+    """A turn of half a radian from φ = π and the change of the output that follows it; None for one input."""
+    way = turn(params)
+    length = float(np.linalg.norm(way["filter"]))
+    if length < 1e-12:
+        return None
+    angle = 0.5
+    change = best_output(teacher, math.pi - angle, mean_square) - best_output(teacher, math.pi, mean_square)
+    size = math.tan(angle) * float(np.linalg.norm(params["filter"])) / length
+    return {"filter": size * way["filter"], "output": change}
 
 
 def turn(params: Params) -> Params:

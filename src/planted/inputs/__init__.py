@@ -10,6 +10,7 @@ from planted.inputs._law import InputLaw, check_inputs, input_law
 from planted.inputs._local_likelihood import LocalFit, LocalFitWarning, LocalLikelihood
 from planted.inputs._mixture import GaussianMixture
 from planted.inputs._product import HyperbolicSecant, Laplace, Logistic, ProductDensity, StudentT
+from planted.inputs._radial import RadialLaw, gaussian_radius
 from planted.inputs._scores import score_tensor
 
 __all__ = [
@@ -27,9 +28,11 @@ __all__ = [
     "Logistic",
     "Normality",
     "ProductDensity",
+    "RadialLaw",
     "SingularScoreWarning",
     "StudentT",
     "check_inputs",
+    "gaussian_radius",
     "gaussianity",
     "henze_zirkler",
     "input_law",

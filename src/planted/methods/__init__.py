@@ -11,8 +11,14 @@ from planted.methods._filter_dynamics import (
     Trajectory,
     conv_descent,
     fate_code,
-    step_size_bound,
     typical_step,
+)
+from planted.methods._filter_theorem import (
+    PhaseBounds,
+    leads_to_spurious_minimum,
+    leads_to_teacher,
+    phase_bounds,
+    step_size_bound,
 )
 from planted.methods._filters import FilterProblem
 from planted.methods._finish import PARAMETERS_WITH_ERRORS, Refined, finish, recover, refine
@@ -45,6 +51,7 @@ __all__ = [
     "InputsWarning",
     "LabelProblem",
     "Method",
+    "PhaseBounds",
     "Problem",
     "QuadraticFit",
     "Recovery",
@@ -67,7 +74,10 @@ __all__ = [
     "fit_quadratic",
     "in_memory",
     "judge",
+    "leads_to_spurious_minimum",
+    "leads_to_teacher",
     "methods_table",
+    "phase_bounds",
     "recover",
     "refine",
     "residual_p_value",

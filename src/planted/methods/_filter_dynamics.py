@@ -26,7 +26,7 @@ from planted.activations import Activation
 from planted.networks import ConvNetwork
 from planted.numerics.precision import float64, to_jax, to_numpy
 from planted.numerics.quadrature import gaussian_expectation
-from planted.objectives import Objective, arc, stationary_points
+from planted.objectives import Objective, stationary_points
 
 RELU = activations.get("relu")
 FATES = ("global minimum", "spurious minimum", "still moving")
@@ -50,7 +50,7 @@ def typical_step(total: Any, square: Any, n_patches: int, activation: Activation
 
     min{1/(2 E[φ'²] S), 1/(2 κ + 2 k m²)} with S = ‖a*‖² + (1ᵀa*)², m = E φ and κ = Var φ, the curvatures of the filter
     and of the output: min{1/S, π/(k + π − 1)} for ReLU, half of what Lemma 4.4 allows.
-    :func:`step_size_bound` is what the theorem asks for.
+    :func:`planted.methods.step_size_bound` is what the theorem asks for.
 
     >>> round(float(typical_step(0.0, 1.0, 25)), 4)
     0.1157
@@ -58,30 +58,6 @@ def typical_step(total: Any, square: Any, n_patches: int, activation: Activation
     slope = float(gaussian_expectation(lambda z: activation.derivative(z) ** 2, activation.kinks))
     mean, second = activation.hermite(0), activation.second_moment()
     return jnp.minimum(1 / (2 * slope * (square + total**2)), 1 / (2 * (second + (n_patches - 1) * mean**2)))
-
-
-def step_size_bound(teacher: ConvNetwork, filter: Any, output: Any) -> float:
-    """The largest step for which the proof of Theorem 3.1 holds from this start (constants of Lemma C.3, corrected).
-
-    min{β cos φ⁰/(2 S²), 2 cos φ⁰/S, 2π/(k + π − 1)} with S = ‖a*‖² + (1ᵀa*)² and
-    β = min{a⁰ᵀa*, (g(φ⁰) − 1)‖a*‖²/(π − 1)}, for a unit target filter. Zero where the start misses the
-    premises of the theorem.
-
-    >>> teacher = ConvNetwork([1.0, 0.0], [1.0, 1.0])
-    >>> step_size_bound(teacher, [-1.0, 0.0], [1.0, 1.0])
-    0.0
-    """
-    target = teacher.canonical()
-    a, w = np.asarray(output, dtype=np.float64), target.filter
-    v = np.asarray(filter, dtype=np.float64)
-    cosine = float(np.clip(v @ w / np.linalg.norm(v), -1.0, 1.0))
-    square, total = float(target.output @ target.output), float(target.output.sum())
-    k, S = len(a), square + total**2
-    signal = float(a @ target.output)
-    if cosine <= 0 or signal <= 0 or abs(a.sum()) > abs(total):
-        return 0.0
-    beta = min(signal, (float(arc(math.acos(cosine))) - 1) * square / (math.pi - 1))
-    return min(beta * cosine / (2 * S**2), 2 * cosine / S, 2 * math.pi / (k + math.pi - 1))
 
 
 @dataclass(frozen=True)
@@ -190,14 +166,21 @@ def fate_code(
 
 
 @float64
-def fates(params: dict[str, Any], teacher: ConvNetwork, near: tuple[float, float, float] = NEAR) -> list[str]:
+def fates(
+    params: dict[str, Any],
+    teacher: ConvNetwork,
+    near: tuple[float, float, float] = NEAR,
+    mean_square: float = 1 / (2 * math.pi),
+) -> list[str]:
     """Where each of several points {"filter": (restarts, p), "output": (restarts, k)} is: one of `FATES` each.
+
+    `mean_square` is m² of the patches, see :func:`planted.objectives.stationary_points`.
 
     >>> fates({"filter": np.ones((1, 1)), "output": np.ones((1, 2))}, ConvNetwork([1.0], [1.0, 1.0]))
     ['global minimum']
     """
     target = teacher.canonical()
-    opposite = stationary_points(target)[-1].output
+    opposite = stationary_points(target, mean_square)[-1].output
     rest = (to_jax(target.filter), to_jax(target.output), to_jax(opposite))
     points = to_jax(params)
     codes = jax.vmap(lambda v, a: fate_code(v, a, *rest, near))(points["filter"], points["output"])
@@ -210,12 +193,12 @@ def _measure(v: jax.Array, a: jax.Array, w: jax.Array, b: jax.Array) -> tuple[ja
 
 
 @partial(jax.jit, static_argnames="n_iterations")
-def _scan(objective: Objective, starts: Any, w: jax.Array, b: jax.Array, eta: jax.Array, n_iterations: int) -> Any:
+def _scan(objective: Objective, starts: Any, w: jax.Array, b: jax.Array, eta: Any, n_iterations: int) -> Any:
     def one(start: Any) -> Any:
         def body(params: Any, _: None) -> tuple[Any, tuple[jax.Array, ...]]:
             value, gradient = objective.traced_value_and_gradient(params)
             record = (value, *_measure(params["filter"], params["output"], w, b))
-            return jax.tree.map(lambda p, g: p - eta * g, params, gradient), record
+            return {name: params[name] - eta[name] * gradient[name] for name in params}, record
 
         last, records = jax.lax.scan(body, start, None, length=n_iterations)
         final = (objective.traced_value(last), *_measure(last["filter"], last["output"], w, b))
@@ -226,7 +209,12 @@ def _scan(objective: Objective, starts: Any, w: jax.Array, b: jax.Array, eta: ja
 
 @float64
 def conv_descent(
-    objective: Objective, starts: dict[str, Any], step_size: float, n_iterations: int, teacher: ConvNetwork
+    objective: Objective,
+    starts: dict[str, Any],
+    step_size: float,
+    n_iterations: int,
+    teacher: ConvNetwork,
+    fixed_output: bool = False,
 ) -> Trajectory:
     """Algorithm 1 from several starts side by side, measured against a teacher.
 
@@ -240,6 +228,9 @@ def conv_descent(
         η and T.
     teacher : ConvNetwork
         A ReLU network.
+    fixed_output : bool
+        Whether the second layer stays as it starts, as in the remark after Theorem 2.2. The gradient without weight
+        normalisation is that of ``PopulationConv(teacher, normalise=False)``.
 
     Examples
     --------
@@ -253,6 +244,7 @@ def conv_descent(
         raise ValueError(f"step_size must be a positive number, not {step_size!r}")
     target = teacher.canonical()
     w, b = to_jax(target.filter), to_jax(target.output)
-    last, records = _scan(objective, to_jax(starts), w, b, jnp.asarray(step_size), int(n_iterations))
+    eta = {"filter": jnp.asarray(float(step_size)), "output": jnp.asarray(0.0 if fixed_output else float(step_size))}
+    last, records = _scan(objective, to_jax(starts), w, b, eta, int(n_iterations))
     loss, phi, signal, total, rate, norm = (np.asarray(record).T for record in records)
     return Trajectory(loss, phi, signal, total, rate, norm, to_numpy(last), float(step_size), target)

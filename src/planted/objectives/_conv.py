@@ -13,6 +13,7 @@ g(φ) = (π − φ) cos φ + sin φ, φ the angle of w and w*: Theorem 2.1 with 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -22,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from planted.activations import Activation
 from planted.activations.kernels import SERIES_ORDER, gaussian_kernel, series_coefficients
+from planted.inputs import RadialLaw
 from planted.networks import ConvNetwork, as_patches
 from planted.numerics.precision import float64, to_jax
 from planted.objectives._base import Objective, Params
@@ -147,6 +149,14 @@ class PopulationConv(Objective):
     Parameters
     ----------
     teacher : ConvNetwork
+    order : int
+        Of the series.
+    radial : RadialLaw, optional
+        Another rotation-invariant law of the patches (Remark 2), for φ that is homogeneous of degree one: K is then its
+        Gaussian value times E[ρ²]/p, and m² that times the law's factor.
+    normalise : bool
+        Whether filter/‖filter‖ takes the filter's place where φ is homogeneous, as in Algorithm 1; without it the
+        gradient is that of Σ_i output_i φ(filter·Z_i) itself.
 
     Examples
     --------
@@ -157,13 +167,15 @@ class PopulationConv(Objective):
     """
 
     _arrays = ("filter", "output")
-    _static = ("activation", "order", "normalised")
+    _static = ("activation", "order", "normalised", "second", "factor")
     non_negative = True
     activation: Activation
     shared_filter = True
 
     @float64
-    def __init__(self, teacher: ConvNetwork, order: int = SERIES_ORDER) -> None:
+    def __init__(
+        self, teacher: ConvNetwork, order: int = SERIES_ORDER, radial: RadialLaw | None = None, normalise: bool = True
+    ) -> None:
         if not isinstance(teacher, ConvNetwork):
             raise TypeError(f"teacher must be a planted.ConvNetwork, not {type(teacher).__name__}")
         if not np.any(teacher.filter):
@@ -171,7 +183,17 @@ class PopulationConv(Objective):
         teacher = teacher.canonical()
         self.filter, self.output = to_jax(teacher.filter), to_jax(teacher.output)
         self.activation, self.order = teacher.activation, int(order)
-        self.normalised = self.activation.homogeneity is not None
+        self.normalised = self.activation.homogeneity is not None and bool(normalise)
+        self.second, self.factor = (1.0, 1.0) if radial is None else (radial.second, radial.factor)
+        if radial is not None and self.activation.homogeneity != 1:
+            raise ValueError(f"a radial law is for activations of degree one, such as relu, not {self.activation.name}")
+        if radial is not None and radial.n_features != len(teacher.filter):
+            raise ValueError(f"the radial law has {radial.n_features} inputs, the filter {len(teacher.filter)}")
+
+    @property
+    def mean_square(self) -> float:
+        """m² of ReLU for patches of second moment one."""
+        return self.factor / (2 * math.pi)
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
@@ -198,7 +220,7 @@ class PopulationConv(Objective):
         kernel = gaussian_kernel(self.activation, both, both, self.order)
         degree = self.activation.homogeneity
         if degree is not None:
-            mean = self.activation.hermite(0) * jnp.sum(both * both, axis=1) ** (degree / 2)
+            mean = self.activation.hermite(0) * self.factor**0.5 * jnp.sum(both * both, axis=1) ** (degree / 2)
         else:
             mean = series_coefficients(self.activation, jnp.sqrt(jnp.sum(both * both, axis=1)), 0)[:, 0]
         return mean, kernel
@@ -217,4 +239,4 @@ class PopulationConv(Objective):
             + 2 * (shared[0, 0] - shared[0, 1]) * jnp.sum(change * target)
             + (shared[0, 0] - 2 * shared[0, 1] + shared[1, 1]) * jnp.sum(target * target)
         )
-        return 0.5 * (totals * totals + squares)
+        return 0.5 * self.second * (totals * totals + squares)

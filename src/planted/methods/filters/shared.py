@@ -15,6 +15,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from planted.inputs import RadialLaw
 from planted.methods._filter_dynamics import fates, typical_step
 from planted.methods._filter_polish import polish
 from planted.methods._filters import recover_filter
@@ -65,12 +66,17 @@ class _Settled:
 
 
 def _fates(
-    params: dict[str, np.ndarray], settled: np.ndarray, objective: ConvSquared, winner: ConvNetwork, success: bool
+    params: dict[str, np.ndarray],
+    settled: np.ndarray,
+    objective: ConvSquared,
+    winner: ConvNetwork,
+    success: bool,
+    mean_square: float,
 ) -> list[str]:
     """Where the restarts are, with the network that won in the teacher's place."""
     best = "global minimum" if success else "best minimum found"
     if objective.activation.name == "relu":
-        ends = fates(params, winner, _NEAR_ON_DATA)
+        ends = fates(params, winner, _NEAR_ON_DATA, mean_square)
     else:
         networks = [objective.network({"filter": v, "output": a}) for v, a in zip(*params.values(), strict=True)]
         near = [match(network, winner).weight_error <= _NEAR_ON_DATA[2] for network in networks]
@@ -96,6 +102,7 @@ def start(problem: Any) -> Start:
     n, k, p = patches.shape
     objective = problem.objective(problem.sample)
     whitener = problem.whitener
+    law = RadialLaw.of(patches @ whitener)
     variance, mean = float(np.var(targets)), float(np.mean(targets))
     typical, second = act.hermite(0), act.second_moment()
     square = variance / (second - typical**2) if second > typical**2 else variance / second
@@ -130,7 +137,7 @@ def start(problem: Any) -> Start:
     restarts = tuple(
         ConvRestart(signs, fate, float(value))
         for signs, fate, value in zip(
-            SIGNS, _fates(params, settled.restarts, white, winner, success), losses, strict=True
+            SIGNS, _fates(params, settled.restarts, white, winner, success, law.mean_square), losses, strict=True
         )
     )
     curve = (np.array(run.history.step), np.array(run.history.value))

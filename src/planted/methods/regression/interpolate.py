@@ -1,7 +1,8 @@
 r"""Fit every row, whatever the targets: networks with more parameters than rows (Soltanolkotabi et al. 2017, Figure 4).
 
 Where a network has more numbers than there are rows it can be made to pass through any targets, random ones too, and
-then the rows do not tell its weights. This method reaches zero loss and says just that: its status is never "recovered".
+then the rows do not tell its weights. This method reaches zero loss and says just that: its status is never
+"recovered".
 """
 
 from __future__ import annotations
