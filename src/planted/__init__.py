@@ -6,9 +6,12 @@ Names load on first use, so that `import planted` and the command line's help ar
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import Any
 
 __version__ = "0.1.0"
+
+logging.getLogger("planted").addHandler(logging.NullHandler())
 
 _MODULES = (
     "activations",

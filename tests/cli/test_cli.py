@@ -241,7 +241,8 @@ def test_fit_prints_verdict_and_intervals(capsys, tmp_path):
     assert lower < 1 < upper
     out = run(capsys, *asked)[1]
     assert out.startswith("estimated: ")
-    assert "weights of neuron 0: [" in out
+    assert "neuron 1" in out
+    assert "brackets hold 90 % intervals" in out
 
 
 def test_certify_says_what_descent_from_here_reaches_and_runs_it(capsys, tmp_path):

@@ -27,6 +27,7 @@ from planted.certificates._over_parameterised import (
 )
 from planted.certificates._symmetries import Symmetry, flat_symmetries
 from planted.certificates._uncertainty import Ellipsoid, Uncertainty, cramer_rao, uncertainty
+from planted.certificates._unit_scale import UnitScaled, unit_scaled
 from planted.objectives import Curvature, smallest_curvature
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "MeasuredHessian",
     "Symmetry",
     "Uncertainty",
+    "UnitScaled",
     "assumptions",
     "average_curvature",
     "average_slope",
@@ -71,4 +73,5 @@ __all__ = [
     "slope_moments",
     "smallest_curvature",
     "uncertainty",
+    "unit_scaled",
 ]

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, Force, Json, Quiet, Seed, check_file, print_json, progress_bar
-from planted.cli._report import describe_network
 
 
 def demo(
@@ -64,7 +63,7 @@ def demo(
         )
     else:
         typer.echo(str(estimator.result_))
-        typer.echo(describe_network(estimator.network_))
+        typer.echo(estimator.summary().table())
         typer.echo(f"against the teacher: {distance}")
         typer.echo(f"scikit-learn's MLPRegressor, same width: weight error {peer.weight_error:.2g}")
         typer.echo(f"picture written to {plot}")

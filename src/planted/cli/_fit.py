@@ -25,6 +25,7 @@ from planted.cli._sources import (
     check_data,
     chosen_engine,
 )
+from planted.cli._words import in_flags
 from planted.names import ACTIVATIONS, DENSITIES, METHODS, MISSING_RULES, TASKS
 
 
@@ -184,7 +185,7 @@ def _fit_quietly(estimator: Any, X: Any, y: Any, **options: Any) -> None:
         warnings.simplefilter("ignore", ConvergenceWarning)
         estimator.fit(X, y, **options)
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
-        typer.echo(f"planted: {sentence}", err=True)
+        typer.echo(f"planted: {in_flags(sentence)}", err=True)
 
 
 def _draw(path: Path, estimator: Any, source: Any, shape: tuple[int, int] | None) -> None:

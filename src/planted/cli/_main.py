@@ -45,8 +45,17 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
     ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Say on standard error what is being done.")] = False,
 ) -> None:
     """Options before a command."""
+    if verbose:
+        import logging
+
+        log = logging.getLogger("planted")
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, print_json
+from planted.cli._words import in_flags
 
 
 def network_report(network: Any) -> dict[str, Any]:
@@ -27,47 +28,6 @@ def network_report(network: Any) -> dict[str, Any]:
         "n_hidden": getattr(network, "n_hidden", None),
         **{name: network.arrays().get(name) for name in parts},
     }
-
-
-def describe_network(network: Any, names: list[str] | None = None, rows: int = 12, columns: int = 8) -> str:
-    """A small table of the network: one line a neuron, its outputs first, then its leading weights.
-
-    >>> from planted import Network
-    >>> print(describe_network(Network([[1.0, 0.0]], [2.0])))
-     neuron    output         x0         x1
-          0   +2.0000    +1.0000    +0.0000
-    """
-    import numpy as np
-
-    arrays = network.arrays()
-    if "filter" in arrays:
-        lines = []
-        for name, values in arrays.items():
-            more = f" … {len(values) - columns} more" if len(values) > columns else ""
-            lines.append(f"{name}: {' '.join(f'{value:+.4f}' for value in values[:columns])}{more}")
-        return "\n".join(lines)
-    outputs = np.atleast_2d(network.output)
-    labels = (names or [f"x{i}" for i in range(network.n_features)])[:columns]
-    heads = ["output"] if len(outputs) == 1 else [f"output {i}" for i in range(len(outputs))]
-    head = f"{'neuron':>7} " + " ".join(f"{label:>9}" for label in heads) + " "
-    head += " ".join(f"{label[:10]:>10}" for label in labels)
-    if network.bias is not None:
-        head += f" {'bias':>10}"
-    lines = [head]
-    for i in range(min(rows, network.n_hidden)):
-        line = f"{i:>7} " + " ".join(f"{value:>+9.4f}" for value in outputs[:, i]) + " "
-        line += " ".join(f"{w:>+10.4f}" for w in network.weights[i, :columns])
-        if network.bias is not None:
-            line += f" {network.bias[i]:>+10.4f}"
-        lines.append(line)
-    hidden, cut = network.n_hidden - rows, network.n_features - columns
-    extra = [f"{hidden} more neurons"] * (hidden > 0) + [f"{cut} more inputs"] * (cut > 0)
-    lines += [f"… {' and '.join(extra)}"] * bool(extra)
-    for name in ("intercept", "skip"):
-        values = np.atleast_1d(arrays[name]) if name in arrays else np.zeros(0)
-        if np.any(values):
-            lines.append(f"{name}: {' '.join(f'{value:+.4f}' for value in values.reshape(-1)[:columns])}")
-    return "\n".join(lines)
 
 
 def intervals(estimator: Any, level: float | None) -> dict[str, Any] | None:
@@ -111,12 +71,15 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain numbers and words: the schema of docs/json.md."""
+        from planted.estimators import held_out
+        from planted.pages import displayed
+
         estimator, result = self.estimator, self.estimator.result_
         certificate, law = estimator.certificate_, getattr(estimator, "inputs_", None)
         return {
             "status": result.status,
-            "reason": result.reason,
-            "advice": result.advice,
+            "reason": in_flags(result.reason),
+            "advice": in_flags(result.advice),
             "method": result.method,
             "loss": result.loss,
             "relative_loss": result.relative_loss,
@@ -124,7 +87,9 @@ class Report:
             "seconds": result.seconds,
             "certificate": {"kind": certificate.kind, "reason": certificate.reason},
             "intervals": intervals(estimator, self.level),
-            "network": network_report(estimator.network_),
+            "scores": held_out(estimator),
+            "summary": estimator.summary().as_dict(),
+            "network": network_report(displayed(result.network, result.uncertainty)),
             "table": None if self.source is None else self.source.words,
             "remarks": [] if self.source is None else list(self.source.remarks),
             "inputs": self.names,
@@ -140,7 +105,8 @@ class Report:
         """The same for a person."""
         estimator, result = self.estimator, self.estimator.result_
         certificate, law = estimator.certificate_, getattr(estimator, "inputs_", None)
-        lines = [str(result)]
+        summary = estimator.summary(self.level if result.uncertainty is not None else None)
+        lines = [in_flags(line) for line in summary.head]
         if self.source is not None and self.source.words:
             lines.append(f"table: {self.source.words}")
         if law is not None and law.law is not None:
@@ -152,16 +118,9 @@ class Report:
         for restart in result.details.get("restarts", ()):
             signs = f"({restart.signs[0]:+d}, {restart.signs[1]:+d})"
             lines.append(f"  restart {signs}: {restart.fate}, loss {restart.loss:.4g}")
-        lines.append(describe_network(estimator.network_, self.names))
-        named = intervals(estimator, self.level)
-        if named is not None:
-            lines.append(
-                f"{100 * (self.level or 0):g} % intervals for independent noise, of the same network in canonical form "
-                "(unit rows where the activation is homogeneous, neurons sorted by their weights):"
-            )
-            for name, (lower, upper) in named.items():
-                ends = ", ".join(f"[{a:.4g}, {b:.4g}]" for a, b in zip(lower, upper, strict=True))
-                lines.append(f"  {name}: {ends}")
+        lines += ["", summary.table(), "", *summary.notes]
+        if self.level is not None and result.uncertainty is None:
+            lines.append("there are no intervals: standard errors are computed for at most 1,000 parameters")
         written = ((self.out, "network"), (self.plot, "picture"), (self.page, "report"))
         return "\n".join(lines + [f"{what} written to {path}" for path, what in written if path is not None])
 

@@ -4,6 +4,7 @@ from planted.estimators._classifier import PlantedClassifier
 from planted.estimators._regressor import PlantedRegressor
 from planted.estimators._saved import SavedModel, load, probabilities
 from planted.estimators._shared_filter import PlantedConvRegressor
+from planted.estimators._summary import Summary, held_out
 from planted.estimators._tables import TableWarning
 
 __all__ = [
@@ -11,7 +12,9 @@ __all__ = [
     "PlantedConvRegressor",
     "PlantedRegressor",
     "SavedModel",
+    "Summary",
     "TableWarning",
+    "held_out",
     "load",
     "probabilities",
 ]

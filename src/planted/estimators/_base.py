@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
-from os import PathLike
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import estimator_html_repr
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
 from planted.certificates import Certificate
-from planted.estimators._saved import signature_of
+from planted.estimators._presented import Presented
 from planted.estimators._tables import fitted_table
 from planted.methods import Method, Problem, Recovery, Verdict, certificate, in_memory
 from planted.numerics.precision import check_process, float64
@@ -27,7 +26,7 @@ from planted.numerics.progress import Progress, silent
 from planted.numerics.reading import shortened
 from planted.numerics.threads import one_thread
 from planted.numerics.validation import check_plain
-from planted.pages import Evidence, displayed, evidence, fragment, subject_of, write_report
+from planted.pages import Evidence
 from planted.rows import (
     ChunkedRows,
     Counts,
@@ -41,6 +40,7 @@ from planted.rows import (
     survey,
 )
 
+LOG = logging.getLogger("planted")
 # Numbers in X up to which products are too small to be shared between threads.
 _SMALL_INPUTS = 200_000
 MOST_NEURONS = 65_536
@@ -59,7 +59,7 @@ def sample_size(n_features: int, n_hidden: int) -> int:
     return int(min(wanted, _SAMPLE_BYTES // (8 * n_features)))
 
 
-class PlantedEstimator(BaseEstimator):
+class PlantedEstimator(Presented, BaseEstimator):
     """Base of the estimators: survey, method, verdict, certificate and errors, for arrays, files and Dask alike.
 
     A subclass says what is asked (`_problem`), which method answers it (`_method`), and what its settings must satisfy
@@ -129,6 +129,7 @@ class PlantedEstimator(BaseEstimator):
         leaves columns out (see :func:`planted.datasets.open_table`); `predict` then takes tables of the same columns in
         any order.
         """
+        began = time.perf_counter()
         check_process()
         self._check_settings()
         self._names, self.target_names_ = tuple(options.pop("names", ())), tuple(options.pop("targets", ()))
@@ -143,7 +144,10 @@ class PlantedEstimator(BaseEstimator):
             if options:
                 raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
             self._fit_arrays(X, y, sample_weight)
+        # What a caller waited for: choices, compilation and certificate included.
+        self.result_ = replace(self.result_, seconds=time.perf_counter() - began)
         verdict = self.result_.verdict
+        LOG.info("%s: %s (%.1f s)", verdict.status, verdict.reason, self.result_.seconds)
         if not verdict.success:
             warnings.warn(f"{verdict.status}: {verdict.reason}. {verdict.advice}", ConvergenceWarning, stacklevel=2)
         return self
@@ -232,92 +236,16 @@ class PlantedEstimator(BaseEstimator):
         names = self._names or tuple(named) or getattr(problem.rows, "names", ())
         self.input_names_ = tuple(str(name) for name in names)
         problem = replace(problem, names=self.input_names_)
+        rows = problem.survey.n_rows
+        LOG.info("fitting %s rows of %s inputs by %s", f"{rows:,}", problem.n_features, type(self).__name__)
         method = self._method()
         method.check(problem)
         problem = self._chosen_width(problem, method)
         self.n_hidden_ = problem.n_hidden
+        LOG.info("%s %s neurons, method %s", problem.n_hidden, problem.activation, method.name)
         self.result_ = method(problem)
         self.certificate_ = certificate(problem, self.result_)
         self.evidence_ = self._evidence(problem.survey.X, problem.survey.y, n_rows=problem.survey.n_rows)
-
-    def _evidence(self, X: np.ndarray, y: np.ndarray, **about: Any) -> Evidence:
-        """What rows say of the network, in few numbers."""
-        network = displayed(self.result_.network, self.result_.uncertainty)
-        return evidence(network, X, y, labels=is_classifier(self), **about)
-
-    def report(self, path: str | PathLike[str], X: Any = None, y: Any = None, **about: Any) -> Path:
-        """Write one HTML page with the answer, the weights, the fit, the search and the certificate.
-
-        Parameters
-        ----------
-        path : str or path
-        X, y : arrays, optional
-            Rows that the fit did not see, to compare the network with. Without them the page compares each row of the
-            fit with what the network would say of it had the row been left out.
-        **about
-            `names` and `targets` of the columns, and `model`, the file that the network was written to.
-
-        Returns
-        -------
-        Path
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from planted import PlantedRegressor, datasets
-        >>> data = datasets.make_planted(500, 2, 1, random_state=0)
-        >>> est = PlantedRegressor(1, random_state=0).fit(data.X, data.y)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     est.report(f"{folder}/report.html", names=["age", "income"]).name
-        'report.html'
-        """
-        check_is_fitted(self)
-        fresh = None
-        if X is not None:
-            other = copy(self)
-            rows, truth = other._validated(X, y)
-            if other.n_features_in_ != self.n_features_in_:
-                raise ValueError(f"X has {other.n_features_in_} inputs, but the network takes {self.n_features_in_}")
-            if not np.array_equal(getattr(other, "classes_", ()), getattr(self, "classes_", ())):
-                raise ValueError(f"y has other classes than the fit: {other.classes_}")
-            fresh = self._evidence(rows, truth, fresh=True)
-        return write_report(path, subject_of(self, evidence=fresh, **about))
-
-    def save(self, path: str | PathLike[str], about: Any = None, **known: Any) -> Path:
-        """Write the network with its signature: names of columns, scales, encoding, task, classes, patch, versions.
-
-        Parameters
-        ----------
-        path : str or path
-        about : dict, optional
-            What the network belongs to; the fingerprint of the data if omitted.
-        **known
-            Fields of :class:`planted.networks.Signature` that the estimator does not know, such as `targets`.
-
-        Returns
-        -------
-        Path
-            :func:`planted.load` reads it.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from planted import PlantedRegressor, datasets, load
-        >>> data = datasets.make_planted(200, 2, 1, random_state=0)
-        >>> est = PlantedRegressor(1, random_state=0).fit(data.X, data.y, names=["age", "pay"])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     load(est.save(f"{folder}/model", targets=("price",))).signature.targets
-        ('price',)
-        """
-        check_is_fitted(self)
-        return self.network_.save(path, about or self.fingerprint_, signature_of(self, **known))
-
-    def _repr_html_(self) -> str:
-        """The verdict, the formula and the strongest neurons in a notebook; its settings before it is fitted."""
-        return fragment(subject_of(self)) if "result_" in self.__dict__ else estimator_html_repr(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     @property
     def network_(self) -> Any:
@@ -346,21 +274,6 @@ class PlantedEstimator(BaseEstimator):
         if "result_" not in self.__dict__:
             raise AttributeError(f"this {type(self).__name__} is not fitted yet")
         return self.result_
-
-    def confidence_intervals(self, level: float = 0.95) -> dict[str, np.ndarray]:
-        """Lower and upper ends (2, …) of every parameter of the canonical network, `standard_errors_.network`.
-
-        >>> from planted import PlantedRegressor, datasets
-        >>> data = datasets.make_planted(500, 2, 1, noise=0.1, random_state=0)
-        >>> est = PlantedRegressor(1, random_state=0).fit(data.X, data.y)
-        >>> lower, upper = est.confidence_intervals(0.99)["output"]
-        >>> bool(lower[0] < 1 < upper[0])
-        True
-        """
-        check_is_fitted(self)
-        if self.result_.uncertainty is None:
-            raise ValueError("standard errors are computed for at most 1,000 parameters")
-        return self.result_.uncertainty.intervals(level)
 
 
 def check_masks(name: str, value: Any) -> None:

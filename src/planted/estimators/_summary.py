@@ -1,0 +1,277 @@
+"""A fitted estimator as a table to read: what was concluded, how well it predicts, and every neuron with its errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from planted.certificates import unit_scaled
+from planted.networks import ConvNetwork
+from planted.pages import displayed
+
+_COLUMNS, _NEURONS, _INPUTS = 4, 12, 24
+_ALWAYS = 0.9995
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What `summary()` gives: printing it shows the table.
+
+    Attributes
+    ----------
+    head : list of str
+        The conclusion, the network, and how well it predicts.
+    parts : list of dict
+        One entry a neuron, strongest first: `strength`, `active`, and by the name of each parameter the value and its
+        standard error (None if it is not known).
+    shared : dict
+        Parameters that belong to no neuron: intercepts and the linear part, values with standard errors.
+    notes : list of str
+        What the columns of the table mean, and what is left out of it.
+    level : float or None
+        Of intervals, which are shown instead of standard errors then.
+    """
+
+    head: list[str]
+    parts: list[dict[str, Any]]
+    shared: dict[str, tuple[float, float | None]]
+    notes: list[str]
+    level: float | None = None
+    hidden: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Neurons and shared parameters in JSON's types."""
+        return {"neurons": self.parts, "shared": self.shared}
+
+    def table(self) -> str:
+        """Neurons as columns, parameters as rows, then what they share."""
+        lines: list[str] = []
+        shown = self.parts[:_NEURONS]
+        for begin in range(0, len(shown), _COLUMNS):
+            lines += [*self._block(shown[begin : begin + _COLUMNS], begin), ""]
+        if len(self.parts) > _NEURONS:
+            lines += [f"… {len(self.parts) - _NEURONS} weaker neurons are not shown", ""]
+        if self.shared:
+            width = max(len(name) for name in self.shared)
+            lines += [f"{name:<{width}}  {self._cell(*pair)}" for name, pair in self.shared.items()] + [""]
+        return "\n".join(lines).rstrip()
+
+    def _block(self, parts: Sequence[dict[str, Any]], begin: int) -> list[str]:
+        names = [name for name in parts[0] if name not in self.hidden]
+        cells = [[self._named(name, part[name]) for part in parts] for name in names]
+        heads = [f"neuron {begin + i + 1}" for i in range(len(parts))]
+        left = max(len(name) for name in names)
+        widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
+        lines = [" " * left + "  " + "  ".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True))]
+        for name, row in zip(names, cells, strict=True):
+            entries = "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+            lines.append(f"{name:<{left}}  {entries}")
+        return lines
+
+    def _named(self, name: str, value: Any) -> str:
+        if name == "strength":
+            return f"{value:.3g}"
+        if name == "active in":
+            return f"{100 * value:.0f} %" if value in (0.0, 1.0) else f"{100 * value:.1f} %"
+        return self._cell(*value)
+
+    def _cell(self, value: float, error: float | None) -> str:
+        if error is None:
+            return f"{value:+.4g}"
+        if math.isinf(error):
+            return f"{value:+.4g}, left open"
+        if self.level is not None:
+            reach = float(norm.ppf(0.5 + self.level / 2)) * error
+            return f"[{value - reach:+.4g}, {value + reach:+.4g}]"
+        return _with_error(value, error)
+
+    def __str__(self) -> str:
+        return "\n".join([*self.head, "", self.table(), "", *self.notes]).strip()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _with_error(value: float, error: float) -> str:
+    """A value and its error, with two digits of the error.
+
+    >>> _with_error(0.66351, 0.00342), _with_error(-7.0, 1e-15)
+    ('+0.6635 ± 0.0034', '-7 ± 1e-15')
+    """
+    decimals = 1 - math.floor(math.log10(error)) if error > 0 else 9
+    if not 0 <= decimals <= 6 or abs(value) >= 1e6:
+        return f"{value:+.6g} ± {error:.1g}"
+    return f"{value:+.{decimals}f} ± {error:.{decimals}f}"
+
+
+def summarise(estimator: Any, level: float | None = None) -> Summary:
+    """The summary of a fitted estimator, with intervals of a level instead of standard errors if one is given."""
+    if level is not None and not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, not {level!r}")
+    result, shown = estimator.result_, estimator.evidence_
+    network = displayed(result.network, result.uncertainty)
+    names = list(getattr(estimator, "input_names_", ()))
+    hidden: list[str] = []
+    if isinstance(network, ConvNetwork):
+        parts, shared, notes = _filter(network, result.uncertainty, shown)
+    elif result.uncertainty is not None and "filters" in result.uncertainty.estimate:
+        parts, shared, notes = _several_filters(result.uncertainty)
+    else:
+        if len(names) != network.n_features:
+            names = [f"x{i}" for i in range(network.n_features)]
+        parts, shared, notes, hidden = _neurons(estimator, network, names)
+    if level is not None and result.uncertainty is not None:
+        notes = [f"brackets hold {100 * level:g} % intervals for independent noise", *notes]
+    return Summary(_head(estimator), parts, shared, notes, level, hidden)
+
+
+def _head(estimator: Any) -> list[str]:
+    """Conclusion, network, scores."""
+    result = estimator.result_
+    lines = [f"{result.status}: {result.reason}"] + ([result.advice] if result.advice else [])
+    rows = f"{estimator.evidence_.n_rows:,} rows"
+    lines += [f"{result.network}; {rows}; method {result.method!r}; {result.seconds:.1f} s"]
+    return lines + scores(estimator)
+
+
+def scores(estimator: Any) -> list[str]:
+    """How well the network predicts rows that are left out, beside a linear function and the mean, in one line.
+
+    >>> from planted import PlantedRegressor, datasets
+    >>> data = datasets.make_planted(300, 2, 1, random_state=0)
+    >>> scores(PlantedRegressor(1, activation="relu", random_state=0).fit(data.X, data.y))[0].split(":")[0]
+    'explained...'
+    """
+    left = [f"{name} {_share(1 - score)}" for name, score in held_out(estimator).items()]
+    if left:
+        return [f"explained variance (R²) of rows left out: {', '.join(left)}"]
+    if hasattr(estimator, "classes_"):
+        return []
+    return [f"explained variance (R²) of the rows of the fit: {_share(estimator.result_.relative_loss)}"]
+
+
+def held_out(estimator: Any) -> dict[str, float]:
+    """R² of rows left out by what predicts them; empty where that was not measured.
+
+    >>> from planted import PlantedRegressor, datasets
+    >>> data = datasets.make_planted(300, 2, 1, random_state=0)
+    >>> names = held_out(PlantedRegressor(1, random_state=0).fit(data.X, data.y))
+    >>> set(names) <= {"this network", "one linear function", "the mean"}
+    True
+    """
+    names = {"network_loss": "this network", "linear_loss": "one linear function", "mean_loss": "the mean"}
+    losses = {words: getattr(estimator.verdict_.facts, name, math.nan) for name, words in names.items()}
+    if not math.isfinite(losses["this network"]):
+        return {}
+    return {words: 1 - float(loss) for words, loss in losses.items() if math.isfinite(loss)}
+
+
+def _share(loss: float) -> str:
+    """1 − loss with as many nines as it has."""
+    if 0 <= loss < 1e-4:
+        return "1" if loss < 1e-15 else f"1 − {loss:.1e}"
+    return f"{1 - loss:.4f}"
+
+
+def _neurons(estimator: Any, network: Any, names: list[str]) -> tuple[list[Any], dict[str, Any], list[str], list[str]]:
+    shown, errors = estimator.evidence_, estimator.result_.uncertainty
+    made = unit_scaled(network, shown.scale, errors)
+    net, spread = made.network, made.errors
+    outputs = _outputs(estimator, net)
+    parts = []
+    for i in np.argsort(-shown.strength, kind="stable"):
+        part: dict[str, Any] = {"strength": float(shown.strength[i]), "active in": float(shown.active[i])}
+        for j, name in enumerate(outputs):
+            place = (i,) if net.output.ndim == 1 else (j, i)
+            part[name] = _pair(net.output, spread.get("output"), place)
+        part |= {name: _pair(net.weights, spread.get("weights"), (i, j)) for j, name in enumerate(names)}
+        if net.bias is not None:
+            part["bias"] = _pair(net.bias, spread.get("bias"), (i,))
+        parts.append(part)
+    shared = _shared(net, spread, names, outputs)
+    hidden = _hidden(net, names)
+    notes = []
+    if parts:
+        notes += ["weights are per standard deviation of an input" + (
+            ", of length one together; the output carries the rest" if net.activation.homogeneity is not None else ""
+        )]  # fmt: skip
+        always = [str(place + 1) for place, part in enumerate(parts) if part["active in"] > _ALWAYS]
+        if always and net.activation.name in ("relu", "leaky_relu", "abs", "squared_relu", "relu6"):
+            several = "s" * (len(always) > 1)
+            kind = "linear" if net.activation.name in ("relu", "leaky_relu", "abs") else "never silent"
+            notes.append(f"neuron{several} {', '.join(always)}: active in every row, so {kind} on these rows")
+    if hidden:
+        notes.append(f"{len(hidden)} inputs with smaller weights are not shown")
+    return parts, shared, notes, hidden
+
+
+def _outputs(estimator: Any, network: Any) -> list[str]:
+    """Names of the rows that hold output weights."""
+    m = network.n_outputs
+    if m == 1:
+        return ["output"]
+    targets = getattr(estimator, "classes_", getattr(estimator, "target_names_", ()))
+    labels = [str(name) for name in targets] if len(targets) == m else [str(j) for j in range(m)]
+    return [f"output {name}" for name in labels]
+
+
+def _hidden(network: Any, names: list[str]) -> list[str]:
+    """Inputs that are too many to be shown: those with the smallest weights."""
+    if len(names) <= _INPUTS:
+        return []
+    size = np.abs(network.weights).max(axis=0, initial=0.0)
+    if network.skip is not None:
+        size = size + np.abs(np.atleast_2d(network.skip)).max(axis=0)
+    large = set(np.argsort(-size)[:_INPUTS].tolist())
+    return [name for j, name in enumerate(names) if j not in large]
+
+
+def _shared(network: Any, errors: dict[str, Any], names: list[str], outputs: list[str]) -> dict[str, Any]:
+    several = network.output.ndim > 1
+    shared: dict[str, Any] = {}
+    for j, head in enumerate(outputs):
+        tail = f" of {head.removeprefix('output ')}" if several else ""
+        place = (j,) if several else ()
+        if np.any(network.intercept) or "intercept" in errors:
+            shared[f"intercept{tail}"] = _pair(np.asarray(network.intercept), errors.get("intercept"), place)
+        if network.skip is not None:
+            hidden = _hidden(network, names)
+            shared |= {
+                f"linear{tail}: {name}": _pair(network.skip, errors.get("skip"), (*place, i))
+                for i, name in enumerate(names)
+                if name not in hidden
+            }
+    return shared
+
+
+def _filter(network: Any, errors: Any, shown: Any) -> tuple[list[Any], dict[str, Any], list[str]]:
+    spread = {} if errors is None else errors.errors
+    parts = [
+        {"strength": float(shown.strength[i]), "active in": float(shown.active[i]),
+         "output": _pair(network.output, spread.get("output"), (i,))}
+        for i in range(len(network.output))
+    ]  # fmt: skip
+    entries = {f"filter {j}": _pair(network.filter, spread.get("filter"), (j,)) for j in range(len(network.filter))}
+    return parts, dict(list(entries.items())[:_INPUTS]), ["neurons are the patches of a row, in their order"]
+
+
+def _several_filters(errors: Any) -> tuple[list[Any], dict[str, Any], list[str]]:
+    filters, outputs = errors.estimate["filters"], errors.estimate["output"]
+    parts = [
+        {f"output of patch {j}": _pair(outputs, errors.errors["output"], (i, j)) for j in range(outputs.shape[1])}
+        | {f"entry {j}": _pair(filters, errors.errors["filters"], (i, j)) for j in range(filters.shape[1])}
+        for i in range(len(filters))
+    ]
+    return parts, {}, ["every column is a filter, which all patches of a row share"]
+
+
+def _pair(values: Any, errors: Any, place: tuple[int, ...]) -> tuple[float, float | None]:
+    return float(np.asarray(values)[place]), None if errors is None else float(np.asarray(errors)[place])

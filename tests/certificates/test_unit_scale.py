@@ -1,0 +1,59 @@
+"""Weights per standard deviation: the same function, and the errors that a fit on scaled inputs has."""
+
+import numpy as np
+import pytest
+
+from planted import Network
+from planted.certificates import uncertainty, unit_scaled
+from planted.objectives import Squared
+
+RNG = np.random.default_rng(0)
+SCALE = np.array([0.2, 3.0, 50.0])
+INPUTS = RNG.standard_normal((400, 3)) * SCALE + [0.1, -1.0, 20.0]
+
+
+@pytest.mark.parametrize(
+    ("activation", "options"),
+    [
+        ("relu", {}),
+        ("relu", {"bias": [0.3, -0.2], "intercept": 0.7}),
+        ("quadratic", {"intercept": 1.0}),
+        ("tanh", {"bias": [0.3, -0.2], "intercept": 0.7, "skip": [0.1, 0.2, 0.03]}),
+    ],
+)
+def test_errors_are_those_of_a_fit_on_scaled_inputs(activation, options):
+    network = Network([[2.0, 0.3, -0.01], [-1.0, 0.2, 0.02]], [1.5, -0.8], activation, **options).canonical()
+    y = network.predict(INPUTS) + 0.1 * RNG.standard_normal(400)
+    parts = {"bias": "bias" in options, "intercept": "intercept" in options, "skip": "skip" in options}
+    loss = Squared(INPUTS, y, activation, **parts)
+    found = uncertainty(loss, loss.model.params(network))
+    made = unit_scaled(found.network, SCALE, found)
+    np.testing.assert_allclose(made.network.predict(INPUTS / SCALE), network.predict(INPUTS), rtol=1e-12)
+    direct = Squared(INPUTS / SCALE, y, activation, **parts)
+    expected = uncertainty(direct, direct.model.params(made.network))
+    order = [int(np.argmin(np.abs(made.network.weights - row).sum(axis=1))) for row in expected.network.weights]
+    assert sorted(order) == [0, 1]
+    for name, errors in expected.errors.items():
+        own = made.errors[name]
+        if name in ("weights", "bias"):
+            own = own[order]
+        elif name == "output":
+            own = own[..., order]
+        np.testing.assert_allclose(own, errors, rtol=1e-5, err_msg=name)
+
+
+def test_what_rows_leave_open_stays_open_and_nothing_else():
+    X = np.column_stack([INPUTS[:, :2], 2 * INPUTS[:, 1]])
+    network = Network([[2.0, 0.3, 0.1]], [1.0], "tanh")
+    loss = Squared(X, network.predict(X) + 0.01 * RNG.standard_normal(400), "tanh")
+    found = uncertainty(loss, loss.model.params(network))
+    errors = unit_scaled(found.network, X.std(axis=0), found).errors
+    assert np.isinf(errors["weights"][0]).tolist() == [False, True, True]
+    assert np.all(np.isfinite(errors["output"]))
+
+
+def test_no_neurons_and_constant_inputs():
+    linear = Network(np.zeros((0, 2)), np.zeros(0), skip=[1.0, 2.0], intercept=3.0)
+    made = unit_scaled(linear, [4.0, 0.0])
+    np.testing.assert_array_equal(made.network.skip, [4.0, 2.0])
+    assert made.errors == {}

@@ -1,0 +1,90 @@
+"""`summary()`: the canonical network per standard deviation, in one order, with errors and what rows say."""
+
+import logging
+import warnings
+
+import numpy as np
+import pytest
+
+from planted import Network, PlantedConvRegressor, PlantedRegressor, datasets, match
+
+RNG = np.random.default_rng(1)
+SCALE = np.array([1.0, 20.0, 0.05])
+X = RNG.standard_normal((400, 3)) * SCALE
+TEACHER = Network([[1.0, 0.02, 0.0], [0.0, 0.1, -5.0]], [2.0, -1.0])
+Y = TEACHER.predict(X) + 0.05 * RNG.standard_normal(400)
+NAMES = ["age", "pay per month in euro", "z"]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    est = PlantedRegressor(2, activation="relu", fit_bias=False, fit_intercept=False, method="squared", random_state=0)
+    return est.fit(X, Y, names=NAMES)
+
+
+def test_weights_are_per_standard_deviation_and_the_strongest_comes_first(fitted):
+    summary = fitted.summary()
+    first, second = summary.parts
+    assert first["strength"] > second["strength"]
+    assert list(first) == ["strength", "active in", "output", *NAMES]
+    made = Network(
+        [[part[name][0] for name in NAMES] for part in summary.parts], [part["output"][0] for part in summary.parts]
+    )
+    np.testing.assert_allclose(np.linalg.norm(made.weights, axis=1), 1)
+    np.testing.assert_allclose(made.predict(X / X.std(axis=0)), fitted.predict(X), atol=1e-9)
+    assert match(made, Network(TEACHER.weights * X.std(axis=0), TEACHER.output)).weight_error < 0.02
+
+
+def test_activity_is_the_share_of_rows_above_the_kink(fitted):
+    for part in fitted.summary().parts:
+        z = (X / X.std(axis=0)) @ [part[name][0] for name in NAMES]
+        assert part["active in"] == pytest.approx(np.mean(z > 0))
+        assert part["strength"] == pytest.approx(abs(part["output"][0]) * np.std(np.maximum(z, 0)))
+
+
+def test_the_text_has_names_in_full_and_intervals_in_the_same_places(fitted):
+    text, between = str(fitted.summary()), str(fitted.summary(0.9))
+    assert text.startswith(f"{fitted.result_.status}: ")
+    assert "pay per month in euro" in text
+    assert "±" in text
+    assert "±" not in between
+    assert "90 % intervals" in between
+    part = fitted.summary().parts[0]
+    value, error = part["age"]
+    low = value - 1.6448536 * error
+    assert f"[{low:+.4g}, " in between
+    assert repr(fitted.summary()) == text
+    assert fitted.summary()._repr_html_().startswith("<pre>")
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        fitted.summary(95)
+
+
+def test_seconds_are_those_waited_for(fitted):
+    assert 0 < fitted.result_.seconds < 1000
+    assert f"{fitted.result_.seconds:.1f} s" in str(fitted.summary())
+    assert len(repr(fitted.result_)) < 200
+
+
+def test_a_neuron_that_is_always_active_is_called_linear():
+    inputs = RNG.uniform(1, 2, (200, 2))
+    est = PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False, method="squared", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        est.fit(inputs, inputs @ [1.0, 2.0] + 0.01 * RNG.standard_normal(200))
+    assert "active in every row, so linear on these rows" in str(est.summary())
+
+
+def test_filters_have_a_summary():
+    data = datasets.make_planted_conv(400, 3, 2, random_state=0)
+    summary = PlantedConvRegressor(random_state=0).fit(data.X, data.y).summary()
+    assert len(summary.parts) == 3
+    assert set(summary.shared) == {"filter 0", "filter 1"}
+
+
+def test_the_logger_says_what_is_done(caplog):
+    est = PlantedRegressor(2, activation="relu", fit_bias=False, fit_intercept=False, method="squared", random_state=0)
+    with caplog.at_level(logging.INFO, logger="planted"):
+        est.fit(X, Y)
+    words = [record.getMessage() for record in caplog.records if record.name == "planted"]
+    assert words[0] == "fitting 400 rows of 3 inputs by PlantedRegressor"
+    assert words[-1].startswith(f"{est.result_.status}: ")
