@@ -31,6 +31,15 @@ ACTIVATIONS: tuple[str, ...] = (
 TASKS: tuple[str, ...] = ("regression", "classification")
 """What the command line fits."""
 
+LINKS: tuple[str, ...] = ("mean", "logit")
+"""How a network gives the probabilities of classes: their mean, or their log-odds (softmax for more than two)."""
+
+LABEL_LOSSES: tuple[str, ...] = ("likelihood", "quadratic")
+"""What the weights behind labels minimise."""
+
+LABEL_SOLVERS: tuple[str, ...] = ("newton", "gradient")
+"""How they are found."""
+
 METHODS: tuple[str, ...] = tuple(
     sorted(path.stem for path in (Path(__file__).parent / "methods" / "regression").glob("[a-z]*.py"))
 )

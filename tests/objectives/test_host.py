@@ -80,3 +80,46 @@ def test_a_function_of_the_same_name_is_not_taken_for_one_of_the_library():
         return 2 * z
 
     assert activations.get(relu)(np.array([-1.0]))[0] == -2.0
+
+
+LIKELIHOODS = {
+    "log-odds": (None, {"bias": True, "intercept": True, "skip": True}, 0.0),
+    "three classes": (3, {"bias": True, "intercept": True}, 0.0),
+    "log-odds, penalised": (None, {"intercept": True}, 0.3),
+    "three classes, penalised": (3, {"bias": True, "intercept": True, "skip": True}, 0.3),
+}
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+@float64
+def test_the_host_computes_likelihoods_and_penalties_as_the_program_does(name):
+    classes, parts, alpha = LIKELIHOODS[name]
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, classes or 2, 40).astype(float)
+    rows = objectives.LogisticLikelihood(X, np.minimum(y, 1), sample_weight=rng.uniform(0.5, 2.0, 40)).rows
+    rows = rows.map(lambda block: block) if classes is None else type(rows)(X, y, np.ones(40))
+    model = objectives.Dense("tanh", None, n_outputs=classes, centred=classes is not None, **parts)
+    cross_entropy = objectives.BernoulliLogit() if classes is None else objectives.Softmax()
+    loss = objectives.Fit(rows, model, cross_entropy)
+    if alpha:
+        loss = objectives.Penalised(rows, model, cross_entropy, alpha, [1.0, 2.0, 0.5, 1.0])
+    lead = () if classes is None else (classes,)
+    shapes = {"weights": (3, 4), "output": (*lead, 3), "bias": (3,), "intercept": lead, "skip": (*lead, 4)}
+    there = {"weights", "output", *parts}
+    params = {part: np.asarray(rng.standard_normal(shape)) for part, shape in shapes.items() if part in there}
+    assert _host.is_small(loss, params)
+    value, gradient = _host.value_and_gradient(loss, params)
+    other, slope = _base._evaluate_with_gradient(loss, params)
+    assert value == pytest.approx(float(other), rel=1e-12)
+    for part, array in gradient.items():
+        np.testing.assert_allclose(array, slope[part], rtol=1e-10, atol=1e-12)
+    flat = objectives.Flat(loss, params)
+    columns = [
+        objectives.flatten(_base.hessian_product(loss, params, flat.params(way))) for way in np.eye(len(flat.start))
+    ]
+    np.testing.assert_allclose(_host.hessian(loss, params), np.array(columns), rtol=1e-9, atol=1e-10)
+    matrix, steps = _host.curvature(loss, params)
+    np.testing.assert_allclose(steps, objectives.flatten(gradient), rtol=1e-10, atol=1e-12)
+    bare, _ = _fit._curvature_matrix(loss, params)
+    extra = np.diag(loss.flat_ridge(params)) if alpha else 0.0
+    np.testing.assert_allclose(matrix, np.asarray(bare) + extra, rtol=1e-10, atol=1e-11)

@@ -6,7 +6,9 @@ covariance is
 
     σ² A⁻¹/n     for a squared loss and noise of one variance σ², estimated from the residuals,
     A⁻¹/n        for a likelihood, which no unbiased estimate can beat (Cramér–Rao),
-    A⁻¹SA⁻¹/n    the sandwich, whatever the variances of the rows.
+    A⁻¹SA⁻¹/n    the sandwich, whatever the variances of the rows,
+
+and B⁻¹AB⁻¹/n with B = A + the curvature of a penalty, around a mean that the penalty has moved.
 
 The errors belong to the canonical network. A direction that its form takes out (the scale between the layers of
 homogeneous φ, a function added to all log-odds) is no uncertainty. Any other direction that A does not see is one that
@@ -61,6 +63,8 @@ class Uncertainty:
         How many free parameters the rows determine, and how many there are.
     flat_directions : array (p, n_parameters − rank)
         Orthonormal basis of what the rows leave open, in the order of `covariance`.
+    biased : bool
+        Whether a penalty has pulled the estimate, so that intervals lie around a mean that is not the truth.
 
     Examples
     --------
@@ -82,6 +86,7 @@ class Uncertainty:
     rank: int
     n_parameters: int
     flat_directions: np.ndarray
+    biased: bool = False
 
     @property
     def determined(self) -> bool:
@@ -239,7 +244,14 @@ def _inverse(matrix: np.ndarray, gauge: np.ndarray) -> _Inverse:
 
 
 @float64
-def uncertainty(objective: Fit, params: Params, *, robust: bool = False, least_noise: float = 0.0) -> Uncertainty:
+def uncertainty(
+    objective: Fit,
+    params: Params,
+    *,
+    robust: bool = False,
+    least_noise: float = 0.0,
+    class_weight: ArrayLike | None = None,
+) -> Uncertainty:
     """The uncertainty of the estimate `params` that minimises `objective` over its rows.
 
     Parameters
@@ -253,6 +265,8 @@ def uncertainty(objective: Fit, params: Params, *, robust: bool = False, least_n
         the data.
     least_noise : float
         Standard deviation that the residuals of a squared loss have at least, such as that of rounding.
+    class_weight : array (m,), optional
+        Factors that the weights of rows with targets 0, …, m − 1 contain and that do not repeat rows; the sandwich.
 
     Examples
     --------
@@ -268,14 +282,25 @@ def uncertainty(objective: Fit, params: Params, *, robust: bool = False, least_n
     if given.keys() != model.params(network).keys():
         raise ValueError(f"params has {sorted(given)}, but {sorted(model.params(network))} were fitted")
     point, n = to_jax(given), float(objective.rows.total_weight)
-    inverse = _inverse(np.asarray(curvature_matrix(objective, point)[0]), model.gauge(given))
+    curvature, gauge = np.asarray(curvature_matrix(objective, point)[0]), model.gauge(given)
+    information = curvature
+    if objective.ridge is not None:
+        ridge = objective.canonical_ridge(given)
+        information = curvature - np.diag(objective.flat_ridge(given))
+        curvature = information + np.diag(ridge)
+        # What the penalty bends is no free choice any more.
+        gauge = gauge[~np.any(gauge * ridge, axis=1)]
+    inverse = _inverse(curvature, gauge)
     covariance, noise = inverse.matrix / n, None
+    if objective.ridge is not None:
+        covariance = inverse.matrix @ information @ inverse.matrix / n
     if objective.loss.noisy:
         freedom = max(n * (model.n_outputs or 1) - inverse.rank, 1.0)
         noise = max(math.sqrt(2 * n * float(evaluate(objective, point)) / freedom), least_noise)
         covariance = noise**2 * covariance
-    if robust:
-        covariance = inverse.matrix @ np.asarray(score_matrix(objective, point)) @ inverse.matrix / n
+    if robust or class_weight is not None:
+        meat = np.asarray(score_matrix(objective, point, class_weight))
+        covariance = inverse.matrix @ meat @ inverse.matrix / n
     slope = model.canonical_slope(given)
     covariance = slope @ covariance @ slope.T
     reached = np.linalg.norm(slope @ inverse.flat, axis=1) > _REACHED * inverse.units
@@ -290,9 +315,10 @@ def uncertainty(objective: Fit, params: Params, *, robust: bool = False, least_n
         covariance=covariance,
         noise=noise,
         n_rows=n,
-        rank=inverse.rank,
+        rank=min(inverse.rank, model.n_parameters(given)),
         n_parameters=model.n_parameters(given),
         flat_directions=np.linalg.qr(inverse.flat)[0],
+        biased=objective.ridge is not None,
     )
 
 

@@ -23,8 +23,10 @@ from planted.methods._filter_theorem import (
 from planted.methods._filters import FilterProblem
 from planted.methods._finish import PARAMETERS_WITH_ERRORS, Refined, finish, recover, refine
 from planted.methods._inputs import InputsWarning, assumed_inputs
+from planted.methods._label_alpha import choose_label_alpha
+from planted.methods._label_finish import label_uncertainty
 from planted.methods._label_width import choose_label_width
-from planted.methods._labels import LabelProblem
+from planted.methods._labels import LabelProblem, class_probabilities
 from planted.methods._method import Method, methods_table, records
 from planted.methods._problem import Free, Problem, block_whitened, in_memory
 from planted.methods._quadratic_matrix import QuadraticFit, determined, factorise, fit_matrix, fit_quadratic
@@ -63,8 +65,10 @@ __all__ = [
     "assumed_inputs",
     "block_whitened",
     "certificate",
+    "choose_label_alpha",
     "choose_label_width",
     "choose_width",
+    "class_probabilities",
     "conv_descent",
     "determined",
     "factorise",
@@ -74,6 +78,7 @@ __all__ = [
     "fit_quadratic",
     "in_memory",
     "judge",
+    "label_uncertainty",
     "leads_to_spurious_minimum",
     "leads_to_teacher",
     "methods_table",

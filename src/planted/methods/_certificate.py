@@ -36,6 +36,7 @@ def certificate(problem: Problem, result: Recovery) -> Certificate:
     >>> certificate(problem, METHODS["auto"](problem)).kind
     'global minimum'
     """
+    problem = problem.settled(result.details)
     survey, network = problem.survey, result.network
     params = problem.params(network)
     size = sum(np.size(value) for value in params.values())

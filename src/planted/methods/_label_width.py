@@ -1,4 +1,4 @@
-"""How many neurons binary labels can tell apart."""
+"""How many neurons labels can tell apart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from planted.methods._labels import LabelProblem
+from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._method import Method
 from planted.methods._problem import in_memory
 from planted.numerics import random
@@ -14,16 +14,6 @@ from planted.rows import Survey
 
 _TEST_FRACTION = 0.3
 _STANDARD_ERRORS = 2.0
-
-
-def cross_entropies(probability: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """−log P(y) of each row, for labels y in {0, 1}.
-
-    >>> cross_entropies(np.array([0.5]), np.array([1.0])).round(4)
-    array([0.6931])
-    """
-    own = np.where(y > 0.5, probability, 1 - probability)
-    return -np.log(np.maximum(own, 1e-15))
 
 
 def choose_label_width(problem: LabelProblem, method: Method, largest: int) -> tuple[int, dict[int, float]]:
@@ -44,21 +34,22 @@ def choose_label_width(problem: LabelProblem, method: Method, largest: int) -> t
     order = random.permutation(random.fold_in(key, 0), len(X))
     held = max(1, int(_TEST_FRACTION * len(X)))
     test, train = order[:held], order[held:]
-    weight = None if problem.survey.weight is None else problem.survey.weight[train]
+    given = problem.survey.weight
+    weight, by_weight = (None, None) if given is None else (given[train], given[test])
     survey = Survey.of(X[train], y[train], weight)
     part = replace(problem, rows=in_memory(survey), survey=survey)
 
     def held_out(k: int) -> np.ndarray:
         begin = method.begin(replace(part, n_hidden=k, key=random.fold_in(key, k)))
-        return cross_entropies(begin.network.predict(X[test]), y[test])
+        return cross_entropies(class_probabilities(begin.network, X[test], problem.link), y[test])
 
     best = held_out(1)
-    width, losses = 1, {1: float(np.mean(best))}
+    width, losses = 1, {1: float(np.average(best, weights=by_weight))}
     for k in range(2, largest + 1):
         own = held_out(k)
-        losses[k] = float(np.mean(own))
+        losses[k] = float(np.average(own, weights=by_weight))
         gain = best - own
-        if np.mean(gain) <= _STANDARD_ERRORS * np.std(gain) / np.sqrt(held):
+        if losses[width] - losses[k] <= _STANDARD_ERRORS * np.std(gain) / np.sqrt(held):
             break
         width, best = k, own
     return width, losses

@@ -1,122 +1,176 @@
-"""Problems whose targets are labels 0 and 1, and how they end."""
+"""Problems whose targets are labels: what is asked, and the probabilities that a network gives to classes."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import expit
 
-from planted.certificates import uncertainty
 from planted.methods._problem import Problem
-from planted.methods._recovery import Recovery, Start
-from planted.methods._verdict import ACCURATE, DIVERGED, Facts, counting_rows, judge, residual_p_value
-from planted.names import unknown
-from planted.numerics.precision import float64
-from planted.objectives import BernoulliMean, Likelihood, MeanOfProbabilities, Squared, check_probability
+from planted.names import LABEL_LOSSES, LABEL_SOLVERS, LINKS, unknown
+from planted.networks import Network
+from planted.objectives import (
+    BernoulliLogit,
+    BernoulliMean,
+    Dense,
+    Fit,
+    Likelihood,
+    MeanOfProbabilities,
+    Penalised,
+    Softmax,
+    Squared,
+    check_probability,
+)
 from planted.rows import Rows
-from planted.solvers import Descent, sample_newton
-
-SOLVERS = ("lbfgs", "gradient")
-_LEAST_VARIANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class LabelProblem(Problem):
-    """Which neurons give labels y in {0, 1} the probabilities P(y = 1 | x) = (1/k) Σ_i φ(w_i·x + b_i)?
+    """Which neurons give labels y in {0, …, m − 1} their probabilities?
+
+    With `link="mean"` P(y = 1 | x) = (1/k) Σ_i φ(w_i·x + b_i), the model of Fu et al. (2018) for two classes. With
+    `link="logit"` a network f gives the log-odds: P(y = 1 | x) = 1/(1 + e^{−f(x)}) for two classes, and
+    P(y = c | x) = e^{f_c(x)} / Σ_c' e^{f_c'(x)} for more. A function added to all f_c changes nothing, so canonical
+    outputs sum to zero over the classes, and the parameters they cost are not counted.
 
     Attributes
     ----------
     restarts : int
-        Random starts tried beside the tensor start.
-    solver : "lbfgs" or "gradient"
-        For the quadratic loss; "gradient" is the plain gradient descent of Fu et al. (2018).
+        Random starts; with `link="mean"` they are tried beside the tensor start.
+    link : "mean" or "logit"
+    n_classes : int
+    loss : "likelihood" or "quadratic"
+        What the weights minimise; the quadratic loss, eq. 2 of Fu et al. (2018), is for `link="mean"`.
+    solver : "newton" or "gradient"
+        L-BFGS and Newton steps, or the plain gradient descent of Algorithm 1 there.
     split : bool
-        Three separate thirds of the rows for the three stages of the tensor start.
+        Three separate thirds of the rows for the three stages of the tensor start, as Algorithm 2 there has them.
+    alpha : float
+        Strength of an ℓ2 penalty, see :class:`planted.objectives.Penalised`.
+    class_weight : array (m,), optional
+        Factors that the rows' weights already contain, by class: these rows are not repeated ones.
     """
 
     restarts: int = 4
-    solver: str = SOLVERS[0]
+    link: str = LINKS[0]
+    n_classes: int = 2
+    loss: str = LABEL_LOSSES[0]
+    solver: str = LABEL_SOLVERS[0]
     split: bool = False
+    alpha: float = 0.0
+    class_weight: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        check_probability(self.activation)
-        if self.solver not in SOLVERS:
-            raise ValueError(unknown("solver", self.solver, SOLVERS))
+        for kind, name, names in (
+            ("link", self.link, LINKS), ("loss", self.loss, LABEL_LOSSES), ("solver", self.solver, LABEL_SOLVERS)
+        ):  # fmt: skip
+            if name not in names:
+                raise ValueError(unknown(kind, name, names))
+        if self.link == "mean":
+            check_probability(self.activation)
+            if self.n_classes > 2:
+                raise ValueError(f"link='mean' is a model of two classes, not {self.n_classes}: use link='logit'")
+            if self.free.intercept or self.free.skip:
+                raise ValueError("probabilities of link='mean' are means of neurons, without an intercept or a skip term")
+        elif self.loss == "quadratic":
+            raise ValueError("loss='quadratic' is that of Fu et al. (2018), for link='mean'")
+        if self.loss == "quadratic" and self.alpha:
+            raise ValueError("alpha penalises the likelihood: leave it out with loss='quadratic'")
+
+    @property
+    def n_outputs(self) -> int:
+        """Outputs of the network: one for two classes, otherwise one a class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    @property
+    def unknowns(self) -> int:
+        """Free numbers of the network asked for: outputs of link="mean" are fixed, those of a softmax centred."""
+        if self.link == "mean":
+            return self.n_hidden * (self.n_features + self.free.bias)
+        return self.free.unknowns(self.n_features, self.n_hidden, self.n_classes - 1)
 
     @property
     def model(self) -> Any:
-        """The mean of the neurons."""
-        return MeanOfProbabilities(self.activation, self.free.bias)
+        """The mean of the neurons, or the log-odds of the classes."""
+        free = self.free
+        if self.link == "mean":
+            return MeanOfProbabilities(self.activation, free.bias)
+        several = None if self.n_classes == 2 else self.n_classes
+        return Dense(
+            self.activation, None, free.bias, free.intercept, free.skip, several, centred=several is not None
+        )  # fmt: skip
+
+    @property
+    def cross_entropy(self) -> Any:
+        """The loss of a row whose mean is the likelihood."""
+        return BernoulliMean() if self.link == "mean" else BernoulliLogit() if self.n_classes == 2 else Softmax()
+
+    @property
+    def spread(self) -> np.ndarray:
+        """Standard deviations (d,) of the inputs, one where an input is constant."""
+        variance = np.diagonal(self.survey.second) - self.survey.first**2
+        return np.sqrt(np.where(variance > 1e-12 * np.diagonal(self.survey.second), variance, 1.0))
 
     def objective(self, rows: Rows | None = None) -> Any:
-        """The likelihood over all rows, or over those given."""
-        return Likelihood.composed(self.rows if rows is None else rows, self.model, BernoulliMean())
+        """What the weights minimise, over all rows or over those given."""
+        rows = self.rows if rows is None else rows
+        if self.loss == "quadratic":
+            return self.quadratic(rows)
+        if self.alpha:
+            return Penalised(rows, self.model, self.cross_entropy, self.alpha, self.spread)
+        return self.likelihood(rows)
+
+    def settled(self, details: dict[str, Any]) -> LabelProblem:
+        """The problem with the penalty that labels without a finite minimiser were fitted with."""
+        return replace(self, alpha=float(details["alpha"])) if details.get("alpha") else self
+
+    def likelihood(self, rows: Rows) -> Any:
+        """−mean log P(y | x), without a penalty."""
+        return (Likelihood if self.link == "mean" else Fit).composed(rows, self.model, self.cross_entropy)
 
     def quadratic(self, rows: Rows) -> Squared:
         """The quadratic loss of eq. 2: the squared loss with outputs fixed at 1/k."""
         return Squared.on(rows, self.activation, jnp.full(self.n_hidden, 1.0 / self.n_hidden), self.free.bias)
 
     def begin_at(self, weights: np.ndarray) -> dict[str, np.ndarray]:
-        """Parameters with these weights and biases of zero."""
+        """Parameters of link="mean" with these weights and biases of zero."""
         return {"weights": weights} | ({"bias": np.zeros(len(weights))} if self.free.bias else {})
 
+    def probabilities(self, network: Network) -> np.ndarray:
+        """Probabilities (s, m) of the classes at the rows of the sample."""
+        return class_probabilities(network, self.survey.X, self.link)
 
-@float64
-def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
-    """Finish over all rows by Newton steps with the sample's information, measure, and judge."""
-    network, descents = start.network, dict(start.descents)
-    params, value = problem.params(network), start.loss
-    likelihood = problem.objective()
-    if problem.in_chunks:
-        few = problem.objective(problem.sample)
-        run: Descent = sample_newton(likelihood, problem.curvature(few), params, progress=problem.progress)
-        params, value, descents = run.params, float(run.value), descents | {"all rows": run}
-        network = problem.network(params)
-    survey = problem.survey
-    errors = uncertainty(likelihood, params)
-    needed = errors.rows_for(ACCURATE)
-    share = float(survey.mean)
-    null = -float(xlogy(share, share) + xlogy(1 - share, 1 - share))
-    undetermined = ""
-    if np.abs(network.weights).max() > DIVERGED:
-        undetermined = "labels can be told apart almost without error, so the likelihood grows with the weights"
-    elif not errors.determined:
-        undetermined = "the Fisher information is singular: some weights have no effect on the labels' probabilities"
-    loss = float(problem.quadratic(problem.rows).value(params))
-    probability = network.predict(survey.X)
-    pearson = np.sqrt(np.maximum(probability * (1 - probability), _LEAST_VARIANCE))
-    facts = Facts(
-        relative_loss=2 * loss / max(survey.variance, 1e-300),
-        largest_residual=np.inf,
-        counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
-        n_parameters=sum(np.size(leaf) for leaf in jax.tree.leaves(params)),
-        undetermined=undetermined,
-        p_value=residual_p_value(survey.X, survey.y, network, spread=pearson, outputs=False),
-        structure="" if value is None or value < null else "the neurons explain the labels no better than their mean",
-        noise=f"labels alone leave an expected relative weight error of {errors.expected_error:.2g}",
-    )
-    details = {
-        "cross_entropy": value,
-        "expected_error": errors.expected_error,
-        "rows_needed": needed,
-    } | ({"rows": survey.n_rows, "sample": len(survey.y)} if problem.in_chunks else {})
-    verdict = judge(facts)
-    if verdict.status == "estimated":
-        more = f"About {needed:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.n_rows:,}."
-        verdict = verdict.advising("" if needed <= survey.n_rows else more)
-    return Recovery(
-        network=network,
-        verdict=verdict,
-        loss=loss,
-        relative_loss=facts.relative_loss,
-        method=start.method,
-        seconds=time.perf_counter() - began,
-        uncertainty=errors,
-        descents=descents,
-        details=start.details | details,
-    )
+    @property
+    def shares(self) -> np.ndarray:
+        """Share (m,) of each class in the sample, by weight."""
+        codes, weight = self.survey.y.astype(int), self.survey.weight
+        counts = np.bincount(codes, weights=weight, minlength=self.n_classes)
+        return counts / counts.sum()
+
+
+def class_probabilities(network: Network, X: Any, link: str) -> np.ndarray:
+    """Probabilities (n, m) of m classes at inputs X (n, d).
+
+    >>> class_probabilities(Network([[0.0]], [2.0], "sigmoid"), [[1.0]], "logit").round(3)
+    array([[0.269, 0.731]])
+    """
+    value = network.predict(X)
+    if link == "mean":
+        return np.column_stack([1 - value, value])
+    if value.ndim == 1:
+        return np.column_stack([expit(-value), expit(value)])
+    shifted = np.exp(value - value.max(axis=1, keepdims=True))
+    return shifted / shifted.sum(axis=1, keepdims=True)
+
+
+def cross_entropies(probability: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """−log P(y) of each row, for probabilities (n, m) of classes y (n,).
+
+    >>> cross_entropies(np.array([[0.5, 0.5]]), np.array([1.0])).round(4)
+    array([0.6931])
+    """
+    own = probability[np.arange(len(y)), np.asarray(y).astype(int)]
+    return -np.log(np.maximum(own, 1e-300))

@@ -49,6 +49,7 @@ from planted.objectives._likelihood import (
 from planted.objectives._losses import BernoulliLogit, BernoulliMean, Loss, Softmax, SquaredError
 from planted.objectives._models import Model, flatten, named, split
 from planted.objectives._pairs import PopulationPairs, appendix_d
+from planted.objectives._penalised import Penalised
 from planted.objectives._quadratic import (
     ApproximateMinimumBound,
     QuadraticForm,
@@ -91,6 +92,7 @@ __all__ = [
     "Model",
     "Objective",
     "Params",
+    "Penalised",
     "PopulationConv",
     "PopulationFullRankLandscape",
     "PopulationHermite24",

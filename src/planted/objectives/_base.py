@@ -205,11 +205,14 @@ class RowObjective(Objective):
         """Whether the rows' sums can be traced."""
         return self.rows.traceable
 
+    def parts(self) -> dict[str, Any]:
+        """What the objective is made of, by name: see :meth:`planted.numerics.pytrees.Pytree._build`."""
+        return {name: getattr(self, name) for name in (*self._arrays, *self._static)}
+
     @property
     def bare(self) -> Self:
         """The objective without its rows: what a block needs to know of it."""
-        kept = {name: getattr(self, name) for name in (*self._arrays, *self._static)}
-        return type(self)._build(**kept | {"rows": None})
+        return type(self)._build(**self.parts() | {"rows": None})
 
     @property
     def n_features(self) -> int:  # type: ignore[override]

@@ -341,6 +341,11 @@ class MeanOfProbabilities(Dense):
     def _degree(self) -> float | None:
         return None
 
+    @property
+    def free_output(self) -> bool:
+        """False: the outputs are 1/k."""
+        return False
+
     def check_shapes(self, arrays: Arrays, row_shape: tuple[int, ...]) -> None:
         """Weights (k, d); bias (k,) if there are biases."""
         if "output" in arrays:

@@ -26,7 +26,9 @@ from planted.numerics.validation import as_matrix, as_rows
 from planted.objectives._base import Params, RowObjective
 from planted.objectives._host import curvature as host_curvature
 from planted.objectives._host import is_small
-from planted.objectives._losses import Loss, SquaredError
+from planted.objectives._host import scores as host_scores
+from planted.objectives._host_losses import KNOWN
+from planted.objectives._losses import Loss
 from planted.objectives._models import Model
 from planted.objectives._paths import Arrays, Candidates, length_paths
 from planted.rows import BLOCK_SIZE, ArrayRows, Block, Rows, over_rows
@@ -57,6 +59,8 @@ class Fit(RowObjective):
     non_negative = True
     model: Model
     loss: Loss
+    ridge: Any = None
+    """Factors of ½θ² in the penalty by the names of the parameters, or None: see :class:`Penalised`."""
 
     def __init__(self, rows: Rows, model: Model, loss: Loss) -> None:
         self.rows, self.model, self.loss = rows, model, loss
@@ -69,7 +73,7 @@ class Fit(RowObjective):
     @property
     def on_host(self) -> bool:  # type: ignore[override]
         """Whether the host has the model and the loss in NumPy, and the rows are arrays."""
-        known = self.loss == SquaredError() and self.model.on_host and self.model.activation.on_host
+        known = isinstance(self.loss, KNOWN) and self.model.on_host and self.model.activation.on_host
         return known and isinstance(self.rows, ArrayRows)
 
     @property
@@ -267,7 +271,8 @@ def _curvature_matrix(objective: Fit, params: Params) -> tuple[jax.Array, jax.Ar
 def curvature_matrix(objective: Any, params: Params) -> tuple[Any, Any]:
     """A = mean JᵀCJ (p, p) and the gradient mean Jᵀs (p,) of a fit, the parameters flattened by sorted name.
 
-    A is the Gauss–Newton matrix of a squared loss and the Fisher information of a likelihood.
+    A is the Gauss–Newton matrix of a squared loss and the Fisher information of a likelihood. A penalty adds its own
+    curvature and gradient.
 
     Examples
     --------
@@ -277,13 +282,31 @@ def curvature_matrix(objective: Any, params: Params) -> tuple[Any, Any]:
     >>> A, g
     (Array([[34.]], dtype=float64), Array([16.], dtype=float64))
     """
-    return host_curvature(objective, params) if is_small(objective, params) else _curvature_matrix(objective, params)
+    if is_small(objective, params):
+        return host_curvature(objective, params)
+    matrix, gradient = _curvature_matrix(objective, params)
+    if objective.ridge is None:
+        return matrix, gradient
+    ridge = objective.flat_ridge(params)
+    return matrix + jnp.diag(ridge), gradient + ridge * jnp.concatenate([jnp.ravel(x) for x in jax.tree.leaves(params)])
+
+
+@over_rows
+def _score_matrix(objective: Fit, params: Params) -> jax.Array:
+    return objective.rows.sum(block_scores, objective.bare, params)
+
+
+def block_class_weighted(block: Block, factors: jax.Array) -> Block:
+    """The block with the weight of each row multiplied by the factor of its class."""
+    return block | {"weight": block["weight"] * factors[block["y"].astype(int)]}
 
 
 @float64
-@over_rows
-def score_matrix(objective: Fit, params: Params) -> jax.Array:
+def score_matrix(objective: Any, params: Params, class_weight: Any = None) -> Any:
     """S = mean of the outer products of the rows' gradients (p, p): the meat of the sandwich.
+
+    Where the rows' weights contain factors `class_weight` (m,) of their classes, these do not repeat rows: their
+    squares belong into S, so that the outer products count once more by them.
 
     Examples
     --------
@@ -292,7 +315,13 @@ def score_matrix(objective: Fit, params: Params) -> jax.Array:
     >>> score_matrix(loss, np.ones((1, 1)))
     Array([[512.]], dtype=float64)
     """
-    return objective.rows.mean(block_scores, objective.bare, params)
+    if is_small(objective, params):
+        return host_scores(objective, params, class_weight)
+    rows = objective.rows
+    if class_weight is not None:
+        rows = rows.map(block_class_weighted, to_jax(np.asarray(class_weight, dtype=np.float64)))
+    weighted = type(objective)._build(**objective.parts() | {"rows": rows})
+    return _score_matrix(weighted, params) / objective.rows.total_weight
 
 
 @float64

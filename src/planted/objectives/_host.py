@@ -1,12 +1,12 @@
-r"""Squared losses of small dense networks on the host, in NumPy: nothing has to be compiled for a first answer.
+r"""Losses of small dense networks on the host, in NumPy: nothing has to be compiled for a first answer.
 
 A compiled program pays for itself when it is used for long. A network of a few neurons on a few thousand rows is
 fitted in less time than one program takes to compile. With z = Wx + b, features f = ψ(z), predictions p = Af + Sx +
-c, residuals r = p − y of weight w and u = Aᵀr ∘ ψ'(z), the derivatives are sums over rows:
+c, slopes r of the loss (p − y for squared errors) of weight w and u = Aᵀr ∘ ψ'(z), the derivatives are sums over rows:
 
     ∂/∂A = Σ w r fᵀ,   ∂/∂W = Σ w u xᵀ,   ∂/∂b = Σ w u,   ∂/∂S = Σ w r xᵀ,   ∂/∂c = Σ w r,
 
-and the Hessian is JᵀJ plus Σ w (Aᵀr)_i ψ''(z_i) x̃x̃ᵀ for each neuron, x̃ = (x, 1), and Σ w r_o ψ'(z_i) x̃ between
+and the Hessian is JᵀCJ, C the curvature of the loss, plus Σ w (Aᵀr)_i ψ''(z_i) x̃x̃ᵀ for each neuron, x̃ = (x, 1), and Σ w r_o ψ'(z_i) x̃ between
 output weight (o, i) and the neuron's row.
 """
 
@@ -17,25 +17,30 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from planted.objectives._host_losses import curved, slopes, values
+
 LARGEST_WORK = 2_000_000
 """Rows × neurons × inputs up to which the host computes."""
 _JACOBIAN_ENTRIES = 4_000_000
 
 
 class Point(NamedTuple):
-    """What every sum needs: rows x (n, d), weights (n,) that sum to one, features, slopes (n, k), residuals (n, m)."""
+    """What every sum needs: rows x (n, d), weights (n,) that sum to one, features, slopes (n, k), and of the loss its
+    predictions and its slopes, `residual`, (n, m).
+    """
 
     x: np.ndarray
     weight: np.ndarray
     z: np.ndarray
     feature: np.ndarray
     slope: np.ndarray
+    prediction: np.ndarray
     residual: np.ndarray
     output: np.ndarray
 
 
 def is_small(objective: Any, params: Any) -> bool:
-    """Whether an objective at these parameters is one for the host: dense, squared, few rows, a known activation."""
+    """Whether an objective at these parameters is one for the host: dense, a known loss and activation, few rows."""
     model, rows = objective.model, objective.rows
     if not (objective.on_host and isinstance(params, dict) and "weights" in params):
         return False
@@ -64,18 +69,30 @@ def at(objective: Any, params: dict[str, Any]) -> Point:
         prediction = prediction + np.asarray(params["intercept"])
     if model.skip:
         prediction = prediction + x @ np.atleast_2d(np.asarray(params[model.linear_part])).T
-    return Point(x, weight, z, feature.astype(x.dtype), slope.astype(x.dtype), prediction - y, output)
+    residual = slopes(objective.loss, prediction, y)
+    return Point(x, weight, z, feature.astype(x.dtype), slope.astype(x.dtype), prediction, residual, output)
+
+
+def _value(objective: Any, params: dict[str, Any], point: Point) -> float:
+    losses = values(objective.loss, point.prediction, objective.rows.on_host[1])
+    return float(np.sum(point.weight * losses)) + _penalty(objective, params)
+
+
+def _penalty(objective: Any, params: dict[str, Any]) -> float:
+    """½ Σ ridge θ² of a penalised objective, otherwise zero."""
+    if objective.ridge is None:
+        return 0.0
+    return 0.5 * sum(float(np.sum(np.asarray(ridge) * np.square(params[name]))) for name, ridge in objective.ridge.items())
 
 
 def value(objective: Any, params: dict[str, Any]) -> float:
-    """½ Σ w ‖r‖².
+    """Σ w loss, and the penalty if there is one.
 
     >>> from planted.objectives import Squared
     >>> value(Squared([[1.0], [2.0]], [1.0, 0.0]), {"weights": np.ones((1, 1)), "output": np.ones(1)})
     1.0
     """
-    point = at(objective, params)
-    return 0.5 * float(np.sum(point.weight[:, None] * point.residual**2))
+    return _value(objective, params, at(objective, params))
 
 
 def value_and_gradient(objective: Any, params: dict[str, Any]) -> tuple[float, dict[str, np.ndarray]]:
@@ -99,7 +116,9 @@ def value_and_gradient(objective: Any, params: dict[str, Any]) -> tuple[float, d
     if model.skip:
         parts[model.linear_part] = weighted.T @ point.x
     gradient = {name: parts[name].reshape(np.shape(params[name])) for name in params}
-    return 0.5 * float(np.sum(weighted * point.residual)), gradient
+    for name, ridge in (objective.ridge or {}).items():
+        gradient[name] = gradient[name] + np.asarray(ridge) * params[name]
+    return _value(objective, params, point), gradient
 
 
 def _jacobian(objective: Any, params: dict[str, Any], point: Point, rows: slice) -> np.ndarray:
@@ -119,7 +138,7 @@ def _jacobian(objective: Any, params: dict[str, Any], point: Point, rows: slice)
 
 
 def curvature(objective: Any, params: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """The Gauss–Newton matrix Σ w JᵀJ (p, p) and the gradient (p,), parameters by sorted name.
+    """The Gauss–Newton or Fisher matrix Σ w JᵀCJ (p, p) and the gradient (p,), parameters by sorted name.
 
     >>> from planted.objectives import Squared
     >>> loss = Squared([[1.0], [2.0]], [1.0, 0.0])
@@ -136,9 +155,35 @@ def curvature(objective: Any, params: dict[str, Any]) -> tuple[np.ndarray, np.nd
         rows = slice(start, start + step)
         J = _jacobian(objective, params, point, rows)
         weighted = (J * point.weight[rows, None, None]).reshape(-1, size)
-        matrix += weighted.T @ J.reshape(-1, size)
+        matrix += weighted.T @ curved(objective.loss, point.prediction[rows], J).reshape(-1, size)
         gradient += weighted.T @ point.residual[rows].reshape(-1)
+    if objective.ridge is not None:
+        ridge = objective.flat_ridge(params)
+        matrix[np.diag_indices(size)] += ridge
+        gradient += ridge * np.concatenate([np.ravel(params[name]) for name in sorted(params)])
     return matrix, gradient
+
+
+def scores(objective: Any, params: dict[str, Any], class_weight: Any = None) -> np.ndarray:
+    """Σ w f (Jᵀr)(Jᵀr)ᵀ (p, p), with f = 1, or the factor of the row's class.
+
+    >>> from planted.objectives import Squared
+    >>> loss = Squared([[1.0], [2.0]], [1.0, 0.0])
+    >>> scores(loss, {"weights": np.ones((1, 1)), "output": np.ones(1)})
+    array([[8., 8.],
+           [8., 8.]])
+    """
+    point, total = at(objective, params), 0.0
+    factor = point.weight
+    if class_weight is not None:
+        factor = factor * np.asarray(class_weight)[objective.rows.on_host[1][:, 0].astype(int)]
+    size = sum(np.size(leaf) for leaf in params.values())
+    step = max(1, _JACOBIAN_ENTRIES // (size * len(point.output)))
+    for start in range(0, len(point.x), step):
+        rows = slice(start, start + step)
+        each = np.einsum("nmp,nm->np", _jacobian(objective, params, point, rows), point.residual[rows])
+        total = total + (each * factor[rows, None]).T @ each
+    return np.asarray(total)
 
 
 def hessian(objective: Any, params: dict[str, Any]) -> np.ndarray:

@@ -124,6 +124,11 @@ class Model(Pytree):
     skip: bool = False
     n_outputs: int | None = None
 
+    @property
+    def free_output(self) -> bool:
+        """Whether the output weights are parameters."""
+        return self.output is None
+
     @abstractmethod
     def predict(self, params: Params, x: jax.Array) -> jax.Array:
         """Predictions (r,) or (r, m) for rows x, traceable."""

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
-import optax
 
 from planted.inputs import Gaussian
-from planted.methods._labels import LabelProblem, recover_labels
+from planted.methods._label_finish import recover_labels
+from planted.methods._label_penalty import STRENGTHS, choose_alpha, separated
+from planted.methods._label_search import gradient_descent
+from planted.methods._labels import LabelProblem
 from planted.methods._method import Method
 from planted.methods._problem import in_memory
 from planted.methods._recovery import Start
 from planted.numerics import random
 from planted.numerics.precision import to_jax
-from planted.objectives import Squared, smallest_curvature
 from planted.rows import ArrayRows
-from planted.solvers import Descent, FirstOrder, Monitor, descend, lbfgs, sample_newton
+from planted.solvers import Descent, lbfgs, sample_newton
 from planted.starts import random_rows, tensor_start
 
 _TRIAL_ROWS = 20_000
@@ -50,15 +51,20 @@ def _starts(problem: LabelProblem, key: np.ndarray) -> tuple[list[np.ndarray], s
     return starts + list(rows / np.where(spread > 0, spread, 1.0)), outcome
 
 
-def _quadratic(problem: LabelProblem, loss: Squared, params: Any) -> Descent:
-    """Descend the quadratic loss over the fixed sample, by L-BFGS or by the paper's gradient descent."""
-    if problem.solver == "lbfgs":
-        return lbfgs(loss, params, steps=_STEPS, tolerance=1e-7, progress=problem.progress)
-    rate = 1 / smallest_curvature(loss, params).norm
-    return descend(
-        loss, to_jax(params), FirstOrder(optax.sgd(rate)), steps=20 * _STEPS, key=jax.random.key(0),
-        monitor=Monitor(tolerance=1e-7), progress=problem.progress,
-    )  # fmt: skip
+def _minimised(problem: LabelProblem, loss: Any, params: Any) -> dict[str, Descent]:
+    """Descend a loss over the sample from parameters that are near: to rounding, or by the paper's gradient descent."""
+    if problem.solver == "gradient":
+        return {"gradient": gradient_descent(problem, loss, params)}
+    near = lbfgs(loss, params, steps=_STEPS, tolerance=1e-8, progress=problem.progress)
+    # Quasi-Newton steps stop at the rounding of the value; scoring steps go on to that of the gradient.
+    return {"near": near, "scoring": sample_newton(loss, problem.curvature(loss), near.params, steps=_SCORING_STEPS)}
+
+
+def fitted_params(problem: LabelProblem, params: Any) -> Any:
+    """Parameters at the minimum that a descent from `params` reaches, or the first start where there are none."""
+    begin = problem.begin_at(_starts(problem, problem.key)[0][0]) if params is None else params
+    runs = _minimised(problem, problem.objective(problem.sample), begin)
+    return list(runs.values())[-1].params
 
 
 def start(problem: Any) -> Start:
@@ -66,6 +72,8 @@ def start(problem: Any) -> Start:
 
     The tensor start and `restarts` random ones first run for a few steps on part of the rows; the best of them goes on
     over the sample, on the quadratic loss and then on the likelihood. With restarts = 0 the tensor start alone decides.
+    With `loss="quadratic"` the quadratic loss has the last word, and with `solver="gradient"` gradient descent brings it
+    to its minimum: Algorithm 1 of Fu et al. (2018), from the start of Algorithm 2 with restarts = 0.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(20_000, 3, 2, activation="sigmoid", weights=[[4, 0, 0], [0, 4, 0]],
@@ -88,26 +96,35 @@ def start(problem: Any) -> Start:
         chosen = int(np.argmin([run.value for run in trials]))
     by_tensor = chosen == 0 and not outcome.startswith("none")
     weights = trials[chosen].params["weights"] if trials and not by_tensor else starts[chosen]
-    rows = in_memory(survey)
-    quadratic = _quadratic(problem, problem.quadratic(rows), problem.begin_at(weights))
-    likelihood = problem.objective(rows)
-    near = lbfgs(likelihood, quadratic.params, steps=_STEPS, tolerance=1e-8, progress=progress)
-    # Quasi-Newton steps stop at the rounding of the value; scoring steps go on to that of the gradient.
-    scored = sample_newton(likelihood, problem.curvature(likelihood), near.params, steps=_SCORING_STEPS)
-    return Start(
-        problem.network(scored.params),
-        "likelihood",
-        float(scored.value),
-        {"quadratic": quadratic, "likelihood": near, "scoring": scored},
-        {"start": "tensor" if by_tensor else "random", "tensor_start": outcome},
-    )
+    loss = problem.quadratic(in_memory(survey))
+    descents: dict[str, Descent]
+    if problem.solver == "gradient":
+        descents = {"quadratic": gradient_descent(problem, loss, problem.begin_at(weights))}
+    else:
+        descents = {
+            "quadratic": lbfgs(loss, problem.begin_at(weights), steps=_STEPS, tolerance=1e-7, progress=progress)
+        }
+    last = descents["quadratic"]
+    if problem.loss == "likelihood" or problem.solver == "newton":
+        runs = _minimised(problem, problem.objective(in_memory(survey)), last.params)
+        last = list(runs.values())[-1]
+        descents |= runs
+    details: dict[str, Any] = {"start": "tensor" if by_tensor else "random", "tensor_start": outcome}
+    if problem.loss == "likelihood" and not problem.alpha and separated(problem, problem.network(last.params)):
+        alpha, held_out = choose_alpha(problem, fitted_params, least=STRENGTHS[1])
+        penalised = replace(problem, alpha=alpha)
+        last = lbfgs(penalised.objective(in_memory(survey)), problem.begin_at(weights), steps=_STEPS, tolerance=1e-9)
+        descents["penalised"] = last
+        details |= {"separable": True, "alpha": alpha, "alpha_losses": held_out}
+    return Start(problem.network(last.params), "likelihood", float(last.value), descents, details)
 
 
 METHOD = Method(
     name="likelihood",
     start=start,
     summary="tensor start, quadratic loss, then likelihood; standard errors",
-    suits="labels 0 and 1",
+    suits="labels of two classes whose probabilities are means of neurons",
     scales=True,
+    several_outputs=True,
     finish=recover_labels,
 )

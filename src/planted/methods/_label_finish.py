@@ -1,0 +1,125 @@
+"""How problems with labels end: finish over all rows, measure, and judge."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from planted.certificates import Uncertainty, uncertainty
+from planted.methods._finish import PARAMETERS_WITH_ERRORS, left_open
+from planted.methods._label_runaway import Runaway, runaway
+from planted.methods._label_test import label_p_value
+from planted.methods._labels import LabelProblem
+from planted.methods._recovery import Recovery, Start
+from planted.methods._verdict import ACCURATE, Facts, counting_rows, judge
+from planted.numerics.precision import float64
+from planted.solvers import Descent, sample_newton
+
+
+@float64
+def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
+    """Finish over all rows by Newton steps with the sample's information, measure, and judge."""
+    problem = problem.settled(start.details)
+    network, descents = start.network, dict(start.descents)
+    params, value = problem.params(network), start.loss
+    objective, survey = problem.objective(), problem.survey
+    if problem.in_chunks:
+        few = problem.objective(problem.sample)
+        run: Descent = sample_newton(objective, problem.curvature(few), params, progress=problem.progress)
+        params, value, descents = run.params, float(run.value), descents | {"all rows": run}
+        network = problem.network(params)
+    errors = label_uncertainty(problem, params)
+    off = None if problem.alpha else runaway(problem, network)
+    probability = problem.probabilities(network)
+    if problem.loss == "quadratic" or problem.alpha:
+        value = float(problem.likelihood(problem.rows).value(params))
+    shares = problem.shares
+    relative = brier(probability, survey.y, survey.weight) / max(1 - float(np.sum(shares**2)), 1e-300)
+    facts = Facts(
+        relative_loss=relative,
+        largest_residual=np.inf,
+        counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
+        n_parameters=problem.unknowns if errors is None else errors.n_parameters,
+        undetermined=_undetermined(problem, start, off, errors),
+        p_value=label_p_value(problem, network),
+        structure=""
+        if value is None or value < -float(np.sum(xlogy(shares, shares)))
+        else "the neurons explain the labels no better than the classes' shares",
+        noise=_noise(problem, errors),
+    )
+    details: dict[str, Any] = {"cross_entropy": value, "link": problem.link, "loss": problem.loss}
+    details |= {"alpha": problem.alpha} if problem.alpha else {}
+    if errors is not None:
+        details |= {"expected_error": errors.expected_error, "rows_needed": errors.rows_for(ACCURATE)}
+    if off is not None:
+        details |= {"runs_off": off.neuron, "rows_to_settle": off.rows}
+    if problem.in_chunks:
+        details |= {"rows": survey.n_rows, "sample": len(survey.y)}
+    verdict = judge(facts)
+    needed = np.inf if errors is None else errors.rows_for(ACCURATE)
+    if verdict.status == "estimated":
+        more = f"About {needed:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.total_weight:,.0f}."
+        verdict = verdict.advising(more if survey.total_weight < needed < np.inf else "")
+    elif verdict.status == "ambiguous" and start.details.get("separable"):
+        verdict = verdict.advising("Give more rows, ask for fewer neurons, or choose the penalty with alpha.")
+    elif verdict.status == "ambiguous" and off is not None:
+        verdict = verdict.advising(off.advice)
+    return Recovery(
+        network=network,
+        verdict=verdict,
+        loss=0.5 * relative * survey.variance if problem.n_classes == 2 else 0.5 * relative * (1 - np.sum(shares**2)),
+        relative_loss=relative,
+        method=start.method,
+        seconds=time.perf_counter() - began,
+        uncertainty=errors,
+        descents=descents,
+        details=start.details | details,
+    )
+
+
+def label_uncertainty(problem: LabelProblem, params: Any) -> Uncertainty | None:
+    """Standard errors: Fisher information for the likelihood, the sandwich for the quadratic loss and weighted classes.
+
+    None above 1,000 parameters.
+    """
+    if problem.unknowns > PARAMETERS_WITH_ERRORS:
+        return None
+    robust = problem.loss == "quadratic"
+    return uncertainty(problem.objective(), params, robust=robust, class_weight=problem.class_weight)
+
+
+def brier(probability: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Mean of Σ_c (p_c − 1[y = c])² over rows: the squared error of probabilities (n, m) of classes y (n,).
+
+    >>> brier(np.array([[0.5, 0.5]]), np.array([1.0]))
+    0.5
+    """
+    own = probability[np.arange(len(y)), np.asarray(y).astype(int)]
+    return float(np.average(np.sum(probability**2, axis=1) - 2 * own + 1, weights=weight))
+
+
+def _undetermined(problem: LabelProblem, start: Start, off: Runaway | None, errors: Uncertainty | None) -> str:
+    """What the rows leave open, in words; empty if nothing."""
+    if start.details.get("separable"):
+        return (
+            "the labels can be told apart without error, so no finite weights are likeliest; an ℓ2 penalty of "
+            f"{problem.alpha:.2g}, chosen by held-out rows, keeps them finite"
+        )
+    if off is not None:
+        return off.reason
+    if errors is not None and not errors.determined:
+        where = left_open(errors, names=problem.names)
+        return f"the Fisher information is singular: {where}"
+    return ""
+
+
+def _noise(problem: LabelProblem, errors: Uncertainty | None) -> str:
+    if errors is None:
+        return ""
+    words = f"labels alone leave an expected relative weight error of {errors.expected_error:.2g}"
+    if problem.alpha:
+        words += f"; the ℓ2 penalty of {problem.alpha:.2g} pulls weights towards zero, so that intervals are biased"
+    return words

@@ -1,0 +1,140 @@
+r"""The search for a network of log-odds: wide random starts, merged to the width asked for, on part of the rows.
+
+Too many neurons reach the neighbourhood of every teacher neuron; joining the pairs whose joining changes least
+(:mod:`planted.methods._merge`) brings the width down. Inputs are first brought to one scale, and to mean zero where
+biases take up the shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+import optax
+
+from planted.methods._labels import LabelProblem
+from planted.methods._merge import merge
+from planted.methods._problem import in_memory
+from planted.networks import Network
+from planted.numerics import random
+from planted.numerics.precision import to_jax
+from planted.objectives import smallest_curvature
+from planted.rows import Survey
+from planted.solvers import Descent, FirstOrder, Monitor, descend, lbfgs, sample_newton
+
+_LEAST_ROWS, _ROWS_PER_PARAMETER = 5000, 60
+# Widths relative to the one asked for, of one start after the other.
+_RATIOS = (2.0, 3.0, 1.5, 2.0)
+_WIDE_STEPS, _STEPS, _SCORING_STEPS, _LONG_SCORING = 60, 60, 15, 60
+_LAST_STEPS = 300
+_GRADIENT_STEPS = 6000
+_FINALISTS = 3
+_AGREE = 1e-7
+
+
+def standardised(problem: LabelProblem) -> tuple[LabelProblem, Callable[[Network], Network]]:
+    """The problem on its sample with inputs of one scale, and the way back for its networks.
+
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(100, 2, 1, activation="sigmoid", task="classification", random_state=0)
+    >>> there, back = standardised(LabelProblem.of(10 * data.X, data.y, 1, "sigmoid"))
+    >>> bool(np.allclose(there.survey.second.diagonal(), 1)), float(back(Network([[1.0, 0]], [1])).weights[0, 0]) < 0.2
+    (True, True)
+    """
+    survey, free = problem.survey, problem.free
+    shift = survey.first if free.bias and (free.intercept or not free.skip) else np.zeros(problem.n_features)
+    square = np.diagonal(survey.second) - 2 * shift * survey.first + shift**2
+    scale = np.sqrt(np.where(square > 1e-12 * np.diagonal(survey.second), square, 1.0))
+    looked = Survey.of((survey.X - shift) / scale, survey.y, survey.weight)
+    there = replace(problem, rows=in_memory(looked), survey=looked)
+
+    def back(network: Network) -> Network:
+        arrays = {"weights": network.weights / scale}
+        if network.bias is not None:
+            arrays["bias"] = network.bias - arrays["weights"] @ shift
+        if network.skip is not None:
+            arrays["skip"] = network.skip / scale
+            arrays["intercept"] = network.intercept - arrays["skip"] @ shift
+        return network.replace(**arrays)
+
+    return there, back
+
+
+def random_params(problem: LabelProblem, width: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Weights of length about 1.5, outputs of size one, in standardised inputs.
+
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(100, 2, 1, activation="sigmoid", task="classification", random_state=0)
+    >>> problem = replace(LabelProblem.of(data.X, data.y, 1, "tanh_probability"), link="logit")
+    >>> random_params(problem, 4, np.random.default_rng(0))["output"].shape
+    (4,)
+    """
+    free, d = problem.free, problem.n_features
+    lead = () if problem.n_classes == 2 else (problem.n_classes,)
+    params = {"weights": 1.5 * rng.standard_normal((width, d)) / np.sqrt(d)}
+    params["output"] = rng.standard_normal((*lead, width)) * (2 / width) ** 0.5
+    if free.bias:
+        params["bias"] = rng.normal(0, 0.5, width)
+    if free.intercept:
+        share = np.log(np.maximum(problem.shares, 1e-3))
+        params["intercept"] = np.asarray(share[1] - share[0] if not lead else share - share.mean())
+    if free.skip:
+        params["skip"] = np.zeros((*lead, d))
+    return params
+
+
+def search_log_odds(problem: LabelProblem) -> tuple[list[Descent], list[float]]:
+    """The best of random starts on part of the rows, best first, and the loss that each start ended with.
+
+    The problem has standardised inputs. Two starts that end in the same minimum, the best one, end the search.
+    """
+    survey, k = problem.survey, problem.n_hidden
+    rng = np.random.default_rng(random.bits(problem.key, (4,)))
+    few = max(_LEAST_ROWS, _ROWS_PER_PARAMETER * problem.unknowns)
+    part = problem
+    if len(survey.y) > few:
+        some = rng.permutation(len(survey.y))[:few]
+        looked = Survey.of(survey.X[some], survey.y[some], None if survey.weight is None else survey.weight[some])
+        part = replace(problem, rows=in_memory(looked), survey=looked)
+    loss, tries = part.objective(), 2 * (problem.restarts + 1)
+    runs: list[Descent] = []
+    for index in range(tries):
+        width = max(k, int(np.ceil(_RATIOS[index % len(_RATIOS)] * k)))
+        wide = lbfgs(loss, random_params(part, width, rng), steps=_WIDE_STEPS, tolerance=1e-6)
+        params = wide.params
+        if width > k:
+            arrays = {name: np.asarray(value) for name, value in params.items()}
+            weights, output, bias = merge(
+                arrays["weights"], arrays["output"], arrays.get("bias"), k, part.survey.X, problem.activation
+            )
+            params = arrays | {"weights": weights, "output": output} | ({} if bias is None else {"bias": bias})
+        run = lbfgs(loss, params, steps=_STEPS, tolerance=1e-6)
+        run = sample_newton(loss, part.curvature(loss), run.params, steps=_SCORING_STEPS)
+        runs = sorted([*runs, run], key=lambda end: end.value)
+        problem.progress(index + 1, tries, f"start {index + 1} of {tries}, cross-entropy {runs[0].value:.4g}")
+        if index and runs[1].value - runs[0].value <= _AGREE * max(abs(runs[0].value), 1e-300):
+            break
+    return runs[:_FINALISTS], [float(run.value) for run in runs]
+
+
+def polish(problem: LabelProblem, params: Any) -> dict[str, Descent]:
+    """Descend over the problem's sample from parameters that are near, to rounding."""
+    loss = problem.objective(problem.sample)
+    if problem.solver == "gradient":
+        return {"gradient": gradient_descent(problem, loss, params)}
+    near = lbfgs(loss, params, steps=_LAST_STEPS, tolerance=1e-8, progress=problem.progress)
+    # Quasi-Newton steps stop at the rounding of the value; scoring steps go on to that of the gradient.
+    scored = sample_newton(loss, problem.curvature(loss), near.params, steps=_LONG_SCORING)
+    return {"lbfgs": near, "scoring": scored}
+
+
+def gradient_descent(problem: LabelProblem, loss: Any, params: Any) -> Descent:
+    """Plain gradient descent with the constant step 1/λ_max of the Hessian at its start: Algorithm 1 of Fu et al."""
+    rate = 1 / smallest_curvature(loss, params).norm
+    return descend(
+        loss, to_jax(params), FirstOrder(optax.sgd(rate)), steps=_GRADIENT_STEPS, key=jax.random.key(0),
+        monitor=Monitor(tolerance=1e-7), progress=problem.progress,
+    )  # fmt: skip

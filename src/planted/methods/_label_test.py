@@ -1,0 +1,131 @@
+r"""Do labels have structure that a network's probabilities leave? A score test of random probes.
+
+With t the log-odds that the network gives, e = y − p the residuals of the labels, C = Var(e), J = ∂t/∂θ and probes
+G(x) added to the log-odds, the score of the probes cleared of what the weights can explain is
+
+    u = Σ w (Gᵀ − K Jᵀ) e,   K = I_gθ I_θθ⁺,   V = I_gg − K I_θg,   I = Σ w [J G]ᵀ C [J G],
+
+and u V⁺ u is χ² with rank V degrees of freedom if the model is right, whatever consistent estimate θ is: one that a
+penalty or the quadratic loss gives too (Neyman's C(α) test). All are sums over rows, so a row of weight w counts like
+w equal rows. Where classes are weighted, V is the sum of the squares of the rows' terms instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import chi2
+
+from planted.methods._labels import LabelProblem, class_probabilities
+from planted.networks import Network, jacobian
+
+_PROBES, _LEAST_PROBES = 36, 6
+_MOST_PARAMETERS = 1000
+_WORK = 2e10
+_ENTRIES = 4_000_000
+_LEAST_VARIANCE = 1e-9
+_VANISHING = 1e-9
+
+
+def label_p_value(problem: LabelProblem, network: Network, seed: int = 0) -> float:
+    """p-value of the score test on the problem's sample; NaN where there are too few rows or too many parameters.
+
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(2000, 3, 2, activation="sigmoid", task="classification", random_state=0)
+    >>> problem = LabelProblem.of(data.X, data.y, 2, "sigmoid")
+    >>> 0.001 < label_p_value(problem, data.teacher) < 1.0
+    True
+    """
+    survey, free = problem.survey, problem.free
+    probes = max(_PROBES // (problem.n_classes - 1), _LEAST_PROBES)
+    count, added = problem.unknowns, probes * (problem.n_classes - 1)
+    n = len(survey.y)
+    if count > _MOST_PARAMETERS or n < count + 2 * added:
+        return float("nan")
+    rng = np.random.default_rng(seed)
+    scale = np.sqrt(np.diagonal(survey.second))
+    directions = rng.standard_normal((probes, problem.n_features)) / np.sqrt(problem.n_features)
+    directions = directions / np.where(scale > 0, scale, 1.0)
+    most = max(int(_WORK / (problem.n_outputs * (count + added) ** 2)), 4 * (count + added))
+    some = np.arange(n) if n <= most else rng.choice(n, most, replace=False)
+    weight = np.ones(n) if survey.weight is None else survey.weight
+    rows = _Rows(problem, network, directions, not free.intercept)
+    parts = np.array_split(some, max(1, len(some) * problem.n_outputs * (count + added) // _ENTRIES))
+    information, score = 0.0, 0.0
+    for part in parts:
+        J, residual, root = rows.at(part)
+        w = weight[part]
+        half = root(J) * np.sqrt(w)[:, None, None]
+        flat = half.reshape(-1, half.shape[2])
+        information = information + flat.T @ flat
+        score = score + np.einsum("nmp,nm->p", J, residual * w[:, None])
+    first = information.shape[0] - added
+    inside, outside = slice(0, first), slice(first, None)
+    K = information[outside, inside] @ _pseudo_inverse(information[inside, inside])
+    u = score[outside] - K @ score[inside]
+    V = information[outside, outside] - K @ information[inside, outside]
+    if problem.class_weight is not None:
+        V = np.zeros((added, added))
+        for part in parts:
+            J, residual, _ = rows.at(part)
+            scores = np.einsum("nmp,nm->np", J, residual)
+            terms = scores[:, outside] - scores[:, inside] @ K.T
+            factor = weight[part] * problem.class_weight[survey.y[part].astype(int)]
+            V += (terms * factor[:, None]).T @ terms
+    unit = 1 / np.sqrt(np.maximum(np.diagonal(V), 1e-300))
+    values, vectors = np.linalg.eigh(V * np.outer(unit, unit))
+    known = values > _VANISHING * values[-1]
+    if not known.any():
+        return float("nan")
+    statistic = float(np.sum((vectors[:, known].T @ (u * unit)) ** 2 / values[known]))
+    return float(chi2.sf(statistic, int(known.sum())))
+
+
+class _Rows:
+    """Derivatives of the log-odds by parameters and probes, residuals, and √C, of some rows of a problem."""
+
+    def __init__(self, problem: LabelProblem, network: Network, directions: np.ndarray, constant: bool) -> None:
+        self.problem, self.network, self.directions, self.constant = problem, network, directions, constant
+
+    def at(self, part: np.ndarray) -> tuple[np.ndarray, np.ndarray, object]:
+        problem, network = self.problem, self.network
+        X, y = problem.survey.X[part], problem.survey.y[part].astype(int)
+        p = class_probabilities(network, X, problem.link)
+        probes = _probes(X, self.directions, self.constant)
+        if problem.n_classes == 2:
+            variance = np.maximum(p[:, 0] * p[:, 1], _LEAST_VARIANCE)
+            J = jacobian(network, X, intercept=problem.free.intercept)
+            if problem.link == "mean":
+                J = _without_outputs(J, network) / variance[:, None, None]
+            J = np.concatenate([J, probes[:, None, :]], axis=2)
+            return J, (y - p[:, 1])[:, None], lambda J: J * np.sqrt(variance)[:, None, None]
+        m = problem.n_classes
+        J = jacobian(network, X, intercept=problem.free.intercept)
+        # A probe on every class but the last: one on all of them changes nothing.
+        added = np.einsum("nq,ac->nacq", probes, np.eye(m)[:, : m - 1]).reshape(len(X), m, -1)
+        J = np.concatenate([J, added], axis=2)
+        # diag(p) − ppᵀ = Σ_c p_c (e_c − p)(e_c − p)ᵀ.
+        return J, np.eye(m)[y] - p, lambda J: np.sqrt(p)[:, :, None] * (J - np.einsum("nm,nmp->np", p, J)[:, None, :])
+
+
+def _without_outputs(J: np.ndarray, network: Network) -> np.ndarray:
+    """Columns of biases and weights alone: the outputs of link="mean" are fixed."""
+    k = network.n_hidden
+    start = 0 if network.bias is None else k
+    return np.delete(J, np.arange(start, start + k), axis=2)
+
+
+def _probes(X: np.ndarray, directions: np.ndarray, constant: bool) -> np.ndarray:
+    """Values (n, q) of odd, even and local functions of random projections, a third each; perhaps a constant."""
+    t = X @ directions.T
+    third = t.shape[1] // 3
+    values = np.concatenate([np.abs(t[:, :third]), t[:, third : 2 * third] ** 2, np.sin(3 * t[:, 2 * third :])], axis=1)
+    if constant:
+        values[:, -1] = 1.0
+    return values
+
+
+def _pseudo_inverse(matrix: np.ndarray) -> np.ndarray:
+    """Of a positive semi-definite matrix, directions being judged in units of its diagonal."""
+    unit = 1 / np.sqrt(np.maximum(np.diagonal(matrix), 1e-300))
+    inverse = np.linalg.pinv(matrix * np.outer(unit, unit), rcond=_VANISHING, hermitian=True)
+    return inverse * np.outer(unit, unit)

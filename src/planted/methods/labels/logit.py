@@ -1,0 +1,72 @@
+"""Networks of log-odds, and of several classes: wide random starts, merged, then likelihood by scoring steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from planted.methods._label_finish import recover_labels
+from planted.methods._label_penalty import STRENGTHS, choose_alpha, separated
+from planted.methods._label_search import polish, search_log_odds, standardised
+from planted.methods._labels import LabelProblem
+from planted.methods._method import Method
+from planted.methods._recovery import Start
+from planted.solvers import Descent
+
+
+def fitted(problem: LabelProblem, params: Any = None) -> tuple[dict[str, Descent], list[float]]:
+    """The solvers' runs to a minimum, the last being the best, and the losses of the starts.
+
+    The problem has standardised inputs. Given `params` the search is left out.
+    """
+    losses: list[float] = []
+    finalists = [params]
+    if params is None:
+        ends, losses = search_log_odds(problem)
+        finalists = [end.params for end in ends if end.value <= ends[0].value * (1 + 1e-2) + 1e-6]
+    phases = [polish(problem, finalist) for finalist in finalists]
+    best = min(phases, key=lambda runs: list(runs.values())[-1].value)
+    return best, losses
+
+
+def fitted_params(problem: LabelProblem, params: Any) -> Any:
+    """Parameters at the minimum that a descent from `params` reaches, or the search where there are none."""
+    return list(fitted(problem, params)[0].values())[-1].params
+
+
+def start(problem: Any) -> Start:
+    """A network whose outputs are the log-odds of the labels.
+
+    Labels that it tells apart without error have no likeliest weights: they are fitted with an ℓ2 penalty, chosen by
+    held-out rows.
+
+    >>> import numpy as np
+    >>> from planted import Network
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((3000, 2))
+    >>> y = (rng.random(3000) < 1 / (1 + np.exp(-3 * np.tanh(2 * X[:, 0])))).astype(float)
+    >>> METHOD(replace(LabelProblem.of(X, y, 1, "tanh"), link="logit")).status
+    'estimated'
+    """
+    there, back = standardised(problem)
+    runs, losses = fitted(there)
+    details: dict[str, Any] = {"run_losses": losses}
+    network = there.network(list(runs.values())[-1].params)
+    if not problem.alpha and separated(there, network):
+        alpha, held_out = choose_alpha(there, fitted_params, least=STRENGTHS[1])
+        runs, _ = fitted(replace(there, alpha=alpha))
+        network = there.network(list(runs.values())[-1].params)
+        details |= {"separable": True, "alpha": alpha, "alpha_losses": held_out}
+    last = list(runs.values())[-1]
+    return Start(back(network), "logit", float(last.value), runs, details)
+
+
+METHOD = Method(
+    name="logit",
+    start=start,
+    summary="wide random starts, merged; likelihood of log-odds by scoring steps; standard errors",
+    suits="labels of two or more classes, as networks are trained on",
+    scales=True,
+    several_outputs=True,
+    finish=recover_labels,
+)
