@@ -42,7 +42,12 @@ Y = (rng.random(50) < 0.5).astype(float)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([PlantedClassifier(n_hidden=1, restarts=0, random_state=0)])
+@parametrize_with_checks(
+    [
+        PlantedClassifier(n_hidden=1, restarts=0, random_state=0, link="mean"),
+        PlantedClassifier(n_hidden=1, restarts=0, random_state=0, link="logit", alpha=1e-2),
+    ]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -281,11 +286,11 @@ def test_recovery_from_the_tensor_start_alone(labelled):
 
 def test_gradient_descent_ends_where_lbfgs_does(labelled):
     problem = LabelProblem.of(labelled.X[:4000], labelled.y[:4000], 2, SIGMOID)
-    ends = [LABELS["likelihood"](replace(problem, restarts=0, solver=solver)) for solver in ("lbfgs", "gradient")]
+    ends = [LABELS["likelihood"](replace(problem, restarts=0, solver=solver)) for solver in ("newton", "gradient")]
     quadratic = [end.descents["quadratic"].value for end in ends]
     assert quadratic[1] == pytest.approx(quadratic[0], abs=1e-6)
     with pytest.raises(ValueError, match="unknown solver"):
-        replace(problem, solver="newton")
+        replace(problem, solver="lbfgs")
 
 
 def test_front_door(labelled, fitted):
@@ -322,7 +327,14 @@ def test_bad_requests(labelled):
     few = labelled.X[:50], labelled.y[:50]
     for arguments, text in (
         ({"n_hidden": 0}, "n_hidden must be"),
-        ({"activation": "tanh"}, "classification needs an activation"),
+        ({"activation": "tanh", "link": "mean"}, "classification needs an activation"),
+        ({"link": "mean", "fit_intercept": True}, "fit_intercept=True is for link='logit'"),
+        ({"link": "mean", "class_weight": "balanced"}, "class_weight is for link='logit'"),
+        ({"link": "probit"}, "unknown link 'probit'"),
+        ({"link": "logit", "loss": "quadratic"}, "loss='quadratic' is for link='mean'"),
+        ({"alpha": -1.0}, "alpha must be 'auto' or a number"),
+        ({"class_weight": {0: 0.0}}, "factors are positive numbers"),
+        ({"class_weight": {"no": 1.0}}, "class_weight names 'no'"),
     ):
         with pytest.raises(ValueError, match=text):
             PlantedClassifier(**{"n_hidden": 1, **arguments}).fit(*few)

@@ -82,6 +82,38 @@ def test_a_function_of_the_same_name_is_not_taken_for_one_of_the_library():
     assert activations.get(relu)(np.array([-1.0]))[0] == -2.0
 
 
+@pytest.mark.parametrize("activation", ["sigmoid", "tanh_probability"])
+@float64
+def test_the_host_computes_means_of_probabilities_as_the_program_does(activation):
+    rng = np.random.default_rng(3)
+    y, weight = rng.integers(0, 2, 40).astype(float), rng.uniform(0.5, 2.0, 40)
+    loss = objectives.Likelihood(X, y, activation, bias=True, sample_weight=weight)
+    params = {"weights": 0.3 * rng.standard_normal((3, 4)), "bias": 0.3 * rng.standard_normal(3)}
+    assert _host.is_small(loss, params)
+    value, gradient = _host.value_and_gradient(loss, params)
+    other, slope = _base._evaluate_with_gradient(loss, params)
+    assert value == pytest.approx(float(other), rel=1e-12)
+    for part, array in gradient.items():
+        np.testing.assert_allclose(array, slope[part], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        _host.curvature(loss, params)[0], _fit._curvature_matrix(loss, params)[0], rtol=1e-10, atol=1e-11
+    )
+    flat = objectives.Flat(loss, params)
+    columns = [
+        objectives.flatten(_base.hessian_product(loss, params, flat.params(way))) for way in np.eye(len(flat.start))
+    ]
+    np.testing.assert_allclose(_host.hessian(loss, params), np.array(columns), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(
+        _host.scores(loss, params), _fit._score_matrix(loss, params) / weight.sum(), rtol=1e-9, atol=1e-10
+    )
+
+
+@float64
+def test_the_host_keeps_digits_where_probabilities_vanish():
+    loss = objectives.Likelihood([[1.0]], [0.0])
+    assert _host.value(loss, {"weights": np.array([[-50.0]])}) == pytest.approx(np.exp(-50.0), rel=1e-12)
+
+
 LIKELIHOODS = {
     "log-odds": (None, {"bias": True, "intercept": True, "skip": True}, 0.0),
     "three classes": (3, {"bias": True, "intercept": True}, 0.0),

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from planted.cli._common import Force, Json, Quiet, Seed, check_file, known, names_in, progress_bar
+from planted.cli._label_options import Alpha, ClassWeight, Link, Loss, Restarts, Solver, Split, label_options
 from planted.cli._patches import Patch, patch_shape
 from planted.cli._report import Report, reported
 from planted.cli._sources import (
@@ -22,6 +23,7 @@ from planted.cli._sources import (
     Place,
     Resume,
     Scheduler,
+    Weights,
     check_data,
     chosen_engine,
 )
@@ -45,8 +47,9 @@ def fit(
     categorical: Categorical = False,
     missing: Missing = "refuse",
     header: Header = None,
+    weights: Weights = None,
     hidden: Annotated[str, typer.Option(help="Number of neurons, or 'auto' to find it.")] = "auto",
-    task: Annotated[str, typer.Option(help="regression, or classification for a target with two values.")] = TASKS[0],
+    task: Annotated[str, typer.Option(help="regression, or classification for a target that is a label.")] = TASKS[0],
     activation: Annotated[
         str | None,
         typer.Option(help=f"One of {', '.join(ACTIVATIONS)}; relu, or sigmoid for classification, if omitted."),
@@ -55,6 +58,13 @@ def fit(
     inputs: Annotated[str, typer.Option(help=f"Law of the inputs, one of {', '.join(DENSITIES)}.")] = "auto",
     bias: Annotated[bool, typer.Option("--bias", help="Neurons have biases.")] = False,
     intercept: Annotated[bool, typer.Option("--intercept", help="The output has an intercept.")] = False,
+    link: Link = "auto",
+    alpha: Alpha = "0",
+    class_weight: ClassWeight = None,
+    loss: Loss = "likelihood",
+    solver: Solver = "newton",
+    split: Split = False,
+    restarts: Restarts = None,
     conv: Annotated[bool, typer.Option("--conv", help="One filter shared by all patches of a row.")] = False,
     patch: Patch = None,
     patches: Annotated[int | None, typer.Option(min=1, help="With --conv: patches in a flat row.")] = None,
@@ -83,6 +93,8 @@ def fit(
 
     More rows than memory: planted fit data/ --target y --hidden 8 --engine dask --checkpoint fit.checkpoint
 
+    Labels: planted fit data.csv --target species --task classification --link logit --hidden 3 --bias --out model
+
     A filter shared by the patches of images: planted fit images.npz --conv --patch 4x4 --plot filter.png
 
     Exit status 0 if the network is recovered or estimated, 1 if it is ambiguous or a misfit.
@@ -96,7 +108,11 @@ def fit(
     given |= {"--inputs": inputs != "auto", "--intercept": intercept, "--task classification": labels}
     _check_kind(conv, given, {"--patch": patch is not None, "--patches": patches is not None, "--filters": filters > 1})
     if labels:
-        _check_labels(method, inputs, intercept)
+        _check_labels(method, inputs)
+    for_labels = label_options(
+        labels, True if intercept else None, link=link, alpha=alpha, class_weight=class_weight, loss=loss,
+        solver=solver, split=split, restarts=restarts,
+    )  # fmt: skip
     if intervals is not None and not 0 < intervals < 1:
         raise ValueError("--intervals takes a level between 0 and 1, such as 0.95")
     check_data(data)
@@ -104,7 +120,7 @@ def fit(
     check_file(plot, "picture", [data, out], force)
     check_file(report, "page", [data, out, plot], force)
     shape = patch_shape(patch)
-    table = Columns(exclude, categorical, known("rule for missing values", missing, MISSING_RULES), header)
+    table = Columns(exclude, categorical, known("rule for missing values", missing, MISSING_RULES), header, weights)
     engine = chosen_engine(engine, data, scheduler, checkpoint is not None or resume, table.in_memory())
     if engine != "memory" and (patch is not None or filters > 1):
         raise ValueError("rows outside memory are flat: give --patches, not --patch, and one filter")
@@ -118,7 +134,7 @@ def fit(
         options |= {"n_patches": None if engine == "memory" else patches, "n_filters": filters}
     else:
         options |= {"n_hidden": _width(hidden), "fit_bias": bias}
-        options |= {} if labels else {"method": method, "inputs": inputs, "fit_intercept": intercept}
+        options |= for_labels if labels else {"method": method, "inputs": inputs, "fit_intercept": intercept}
     place = Place(data, target, features, engine, scheduler, checkpoint, resume, float32, table)
     with place.opened(conv, patch, patches, labels) as source, progress_bar(quiet) as bar:
         estimator = _estimator(conv, labels, options | {"progress": bar})
@@ -145,13 +161,11 @@ def _check_kind(conv: bool, dense: dict[str, bool], patches: dict[str, bool]) ->
             raise ValueError(f"{name} describes a shared filter: add --conv")
 
 
-def _check_labels(method: str, inputs: str, intercept: bool) -> None:
+def _check_labels(method: str, inputs: str) -> None:
     if method not in ("auto", "tensor"):
         raise ValueError(f"classification has its own method: leave --method out, or 'tensor', not {method!r}")
     if inputs != "auto":
-        raise ValueError("--inputs is for regression: classification assumes Gaussian inputs")
-    if intercept:
-        raise ValueError("--intercept is for regression: probabilities of classification are means of neurons")
+        raise ValueError("--inputs is for regression: the tensor start of classification assumes Gaussian inputs")
 
 
 def _width(hidden: str) -> int | str:
@@ -171,7 +185,10 @@ def _estimator(conv: bool, labels: bool, options: dict[str, Any]) -> Any:
 def _about(estimator: Any, data: Path, options: dict[str, Any]) -> dict[str, Any]:
     """What a network belongs to: the data's name and fingerprint, and the settings of the fit."""
     settings = {name: str(value) for name, value in options.items()}
-    return {"file": data.name, **estimator.fingerprint_, "settings": settings}
+    about = {"file": data.name, **estimator.fingerprint_, "settings": settings}
+    if hasattr(estimator, "classes_"):
+        about |= estimator.about_
+    return about
 
 
 def _fit_quietly(estimator: Any, X: Any, y: Any, **options: Any) -> None:
@@ -196,5 +213,18 @@ def _draw(path: Path, estimator: Any, source: Any, shape: tuple[int, int] | None
         save_conv_fit(path, result, result.network.predict(source.X), source.y, shape)
         return
     rows = source.X.reshape(len(source.X), -1)
+    if hasattr(estimator, "classes_"):
+        save_fit(path, result, *_labelled(estimator, rows, source.y))
+        return
     widths = getattr(estimator, "width_losses_", None) if hasattr(estimator, "inputs_") else None
     save_fit(path, result, result.network.predict(rows), source.y, widths)
+
+
+def _labelled(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Probabilities and indicators of the labels: of the second of two classes, of all one after the other of more."""
+    import numpy as np
+
+    probability, classes = estimator.predict_proba(X), estimator.classes_
+    first = 1 if len(classes) == 2 else 0
+    indicators = (np.asarray(y)[:, None] == classes[None, first:]).astype(float)
+    return probability[:, first:].ravel(), indicators.ravel()

@@ -46,6 +46,11 @@ Header = Annotated[
     typer.Option("--header/--no-header", help="Whether a text file names its columns; told from its lines if omitted."),
 ]
 
+Weights = Annotated[
+    str | None,
+    typer.Option("--weights", help="Column (in an NPZ file, an array) of row weights: w counts like w equal rows."),
+]
+
 SweepEngine = Annotated[
     str, typer.Option("--engine", help="local, or dask for independent cells on a Dask cluster (see --scheduler).")
 ]
@@ -126,21 +131,37 @@ class Columns:
     categorical: bool = False
     missing: str = "refuse"
     header: bool | None = None
+    weights: str | None = None
 
-    def options(self) -> dict[str, Any]:
-        """Arguments of :func:`planted.datasets.open_table`.
+    def options(self, arrays: bool = False) -> dict[str, Any]:
+        """Arguments of :func:`planted.datasets.open_table`; in a file of arrays the weights are no column to leave out.
 
-        >>> Columns("id").options()
-        {'exclude': ['id'], 'categorical': False, 'missing': 'refuse', 'header': None}
+        >>> Columns("id", weights="w").options()
+        {'exclude': ['id', 'w'], 'categorical': False, 'missing': 'refuse', 'header': None}
         """
         excluded = [] if self.exclude is None else names_in(self.exclude)
+        excluded += [] if self.weights is None or arrays else [self.weights]
         return {
             "exclude": excluded, "categorical": self.categorical, "missing": self.missing, "header": self.header,
         }  # fmt: skip
 
     def in_memory(self) -> bool:
         """Whether the table has to be looked at as a whole."""
-        return self.categorical or self.missing != "refuse"
+        return self.categorical or self.missing != "refuse" or self.weights is not None
+
+    def sample_weight(self, data: Path, rows: Any) -> dict[str, Any]:
+        """The argument of `fit` that has the weights of the rows that are used, if a column of them is named."""
+        if self.weights is None:
+            return {}
+        if str(data) == "-":
+            raise ValueError("--weights reads the table twice: give a file, not standard input")
+        from planted.datasets import open_table
+
+        if data.suffix.lower() == ".npz":
+            column = open_table(data, self.weights).y
+            return {"sample_weight": column}
+        column = open_table(data, None, [self.weights], header=self.header).X[:, 0]
+        return {"sample_weight": column[rows]}
 
 
 @dataclass(frozen=True)
@@ -169,7 +190,7 @@ class Place:
             return
         if self.table != Columns():
             raise ValueError(
-                "--exclude, --categorical, --missing and --header look at the whole table: add --engine memory"
+                "--exclude, --categorical, --missing, --header, --weights look at the whole table: add --engine memory"
             )
         from planted.rows import dask_engine, file_rows
 
@@ -191,10 +212,12 @@ class Place:
     def _table(self, targets: list[str], features: list[str] | None, labels: bool) -> Source:
         from planted.datasets import open_table
 
-        table = open_table(source_of(self.data), targets, features, labels=labels, **self.table.options())
+        options = self.table.options(self.data.suffix.lower() == ".npz")
+        table = open_table(source_of(self.data), targets, features, labels=labels, **options)
         said = tuple(remark.sentence(command=True) for remark in table.remarks)
         X, y = self._held(table.X), self._held(table.y)
-        return Source(X, y, table.names, {"names": table.names}, table.words, said, table.encoding)
+        given = {"names": table.names} | self.table.sample_weight(self.data, table.rows)
+        return Source(X, y, table.names, given, table.words, said, table.encoding)
 
     def _arrays(self, patch: str | None, patches: int | None) -> Source:
         X, y = read_patches(self.data, self.target, patch, patches)

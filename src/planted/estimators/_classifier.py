@@ -15,46 +15,91 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from planted import activations
 from planted.estimators._base import PlantedEstimator, checked_width
 from planted.estimators._tables import coded_table
-from planted.methods import LABELS, Free, LabelProblem, Method, Problem, choose_label_width
+from planted.methods import (
+    LABELS,
+    Free,
+    LabelProblem,
+    Method,
+    Problem,
+    choose_label_alpha,
+    choose_label_width,
+    class_probabilities,
+    in_memory,
+)
+from planted.names import LABEL_LOSSES, LABEL_SOLVERS, LINKS, unknown
 from planted.numerics import random
 from planted.numerics.progress import Progress
 from planted.numerics.seeding import words_from
 from planted.objectives import check_probability
+from planted.pages import Evidence, displayed, evidence
 from planted.rows import Block, ChunkedRows, Rows, Survey
+
+_MOST_CLASSES = 1000
 
 
 class PlantedClassifier(ClassifierMixin, PlantedEstimator):
-    """Recover the neurons behind binary labels with P(y = 1 | x) = (1/k) Σ_i φ(w_i·x + b_i).
+    """Recover the neurons behind labels, of two classes or of many.
+
+    With `link="mean"` P(y = 1 | x) = (1/k) Σ_i φ(w_i·x + b_i), the model of Fu et al. (2018). With `link="logit"` a
+    network f(x) = Σ_i a_i φ(w_i·x + b_i) + c gives the log-odds of two classes, P(y = 1 | x) = 1/(1 + e^{−f(x)}), or
+    those of m classes, P(y = c | x) ∝ e^{f_c(x)}, the softmax that networks are trained with. A function added to all
+    f_c changes nothing: outputs and intercepts of the canonical network sum to zero over the classes.
 
     Parameters
     ----------
     n_hidden : int or "auto"
         Number of neurons; "auto" adds neurons as long as held-out labels become more likely.
     activation : str, Activation or callable
-        φ into [0, 1]: "sigmoid", "tanh_probability", "erf_probability" or one's own.
+        φ; into [0, 1] for `link="mean"`: "sigmoid", "tanh_probability", "erf_probability" or one's own.
     fit_bias : bool
         Whether neurons have biases.
     restarts : int
-        Random starts tried beside the tensor start.
+        Random starts tried beside the tensor start; with `link="logit"` up to 2 (restarts + 1) of them.
     random_state : None, int or RandomState
     progress : callable, optional
         Called as `progress(done, total, text)` while fitting.
+    link : "auto", "mean" or "logit"
+        "auto" takes "mean" where that model can be: two classes, φ into [0, 1], no intercept and no class weights asked
+        for; otherwise "logit".
+    fit_intercept : bool or "auto"
+        Whether log-odds have intercepts; "auto" is yes. Means of neurons have none.
+    alpha : float or "auto"
+        Strength of an ℓ2 penalty ½ alpha (‖weights‖² + ‖output‖²), weights in units of the inputs' spread. "auto"
+        chooses it by held-out rows. Intervals of a penalised fit are biased, and the result says so. Labels that can be
+        told apart without error are fitted with a penalty chosen like that even if alpha is zero.
+    class_weight : None, "balanced" or dict
+        Factors of the rows by class, for `link="logit"`. "balanced" gives all classes the same weight. Probabilities
+        are then those of the weighted population; standard errors are the sandwich's.
+    loss : "likelihood" or "quadratic"
+        What weights minimise. The quadratic loss, eq. 2 of Fu et al. (2018), is for `link="mean"`, and its standard
+        errors are the sandwich's.
+    solver : "newton" or "gradient"
+        L-BFGS and scoring steps, or gradient descent with a constant step: with `loss="quadratic"` and `restarts=0`
+        Algorithm 1 of that paper.
+    split : bool
+        Whether the tensor start, Algorithm 2 of that paper, takes separate thirds of the rows for its stages.
 
     Attributes
     ----------
-    classes_ : array (2,)
-        `predict_proba` and the network give the probability of the second.
+    classes_ : array (m,)
+        `predict_proba` has a column for each; for two classes the network is about the second.
+    link_ : str
+        The link that was taken.
     network_ : Network
-        With all outputs 1/k.
+        With all outputs 1/k for `link="mean"`, otherwise the log-odds.
     result_ : Recovery
         Status, reason, advice; `result_.details["rows_needed"]` says how many rows the noise asks for.
     standard_errors_ : Uncertainty
         Standard errors, intervals and confidence ellipsoids of the weights.
     certificate_ : Certificate
-        Of the likelihood at the network.
+        Of the loss at the network.
     n_hidden_ : int
     width_losses_ : dict
         Held-out cross-entropy by width, when n_hidden="auto".
+    alpha_ : float
+        Strength of the penalty that was used.
+    alpha_losses_ : dict
+        Held-out cross-entropy by strength, when it was chosen.
 
     Examples
     --------
@@ -64,11 +109,20 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     >>> est = PlantedClassifier(n_hidden=2, random_state=0).fit(data.X, data.y)
     >>> est.result_.status, match(est.network_, data.teacher).weight_error < 0.1
     ('estimated', True)
+    >>> X = np.random.default_rng(0).standard_normal((2000, 2))
+    >>> y = np.where(X[:, 0] > 1, "high", np.where(X[:, 1] + X[:, 0] > 0, "middle", "low"))
+    >>> est = PlantedClassifier(n_hidden=2, activation="tanh", alpha=1e-3, random_state=0).fit(X, y)
+    >>> est.predict_proba(X[:5]).shape, est.score(X, y) > 0.95
+    ((5, 3), True)
     """
 
     scales_targets = False
 
     classes_: np.ndarray
+    link_: str
+    alpha_: float
+    alpha_losses_: dict[float, float]
+    _factors: np.ndarray | None
 
     def __init__(
         self,
@@ -78,6 +132,14 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         restarts: int = 4,
         random_state: Any = None,
         progress: Any = None,
+        *,
+        link: str = "auto",
+        fit_intercept: Any = "auto",
+        alpha: Any = 0.0,
+        class_weight: Any = None,
+        loss: str = LABEL_LOSSES[0],
+        solver: str = LABEL_SOLVERS[0],
+        split: bool = False,
     ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
@@ -85,91 +147,225 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         self.restarts = restarts
         self.random_state = random_state
         self.progress = progress
+        self.link = link
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.class_weight = class_weight
+        self.loss = loss
+        self.solver = solver
+        self.split = split
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self.link != "mean" and self.loss != "quadratic"
         return tags
 
     def _check_settings(self) -> None:
         checked_width(self.n_hidden)
-        check_probability(activations.get(self.activation))
+        for kind, name, names in (
+            ("link", self.link, ("auto", *LINKS)),
+            ("loss", self.loss, LABEL_LOSSES),
+            ("solver", self.solver, LABEL_SOLVERS),
+        ):
+            if name not in names:
+                raise ValueError(unknown(kind, name, names))
+        known = isinstance(self.alpha, str) and self.alpha == "auto"
+        if not known and not (_is_number(self.alpha) and 0 <= self.alpha < np.inf):
+            raise ValueError(f"alpha must be 'auto' or a number that is not negative, not {self.alpha!r}")
+        if not (self.fit_intercept in (True, False) or self.fit_intercept == "auto"):
+            raise ValueError(f"fit_intercept must be True, False or 'auto', not {self.fit_intercept!r}")
+        _check_class_weight(self.class_weight)
+        if self.link == "mean":
+            check_probability(activations.get(self.activation))
+            if self.fit_intercept is True:
+                raise ValueError("fit_intercept=True is for link='logit': link='mean' has means of neurons")
+            if self.class_weight is not None:
+                raise ValueError(
+                    "class_weight is for link='logit': with weighted classes probabilities are no means of neurons"
+                )
+        quadratic = self.loss == "quadratic"
+        if quadratic and self.link == "logit":
+            raise ValueError("loss='quadratic' is for link='mean'")
+        if quadratic and (known or self.alpha):
+            raise ValueError("alpha penalises the likelihood: leave it out with loss='quadratic'")
+
+    def _resolved_link(self, n_classes: int) -> str:
+        """The link to fit."""
+        if self.link != "auto":
+            return self.link
+        low, high = activations.get(self.activation).range
+        mean = n_classes == 2 and low >= 0 and high <= 1 and self.fit_intercept is not True
+        return "mean" if mean and self.class_weight is None else "logit"
+
+    def _set_classes(self, classes: np.ndarray) -> None:
+        if len(classes) < 2:
+            raise ValueError(f"y has only one class, {classes[0]!r}: there is nothing to tell apart")
+        if self.link == "mean" and len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported with link='mean'. The type of the target is multiclass: use "
+                "link='logit'."
+            )
+        if len(classes) > _MOST_CLASSES:
+            raise ValueError(f"y has {len(classes):,} classes: numbers to explain are for PlantedRegressor")
+        self.classes_ = classes
+        self.link_ = self._resolved_link(len(classes))
 
     def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         inputs, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         kind = type_of_target(labels, input_name="y", raise_unknown=True)
-        if kind != "binary":
-            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y has only one class, {self.classes_[0]!r}: there is nothing to tell apart")
+        if kind not in ("binary", "multiclass"):
+            raise ValueError(f"Unknown label type: {kind}. Labels are a column of classes, two or more.")
+        classes, codes = np.unique(labels, return_inverse=True)
+        self._set_classes(classes)
         return inputs, codes.astype(np.float64)
 
     def _rows(self, rows: ChunkedRows, looked: Survey) -> tuple[ChunkedRows, Survey]:
-        """The two values that the targets take become 0 and 1."""
+        """The values that the targets take become 0, 1, …"""
         if self.n_hidden == "auto":
             raise ValueError(
                 "n_hidden='auto' needs labels in memory: fit a sample first, or give the number of neurons"
             )
+        if self.class_weight is not None:
+            raise ValueError(
+                "class_weight needs labels in memory: weight the rows instead, see planted.rows.block_rows"
+            )
         low, high = float(looked.smallest), float(looked.largest)
-        if low == high:
-            raise ValueError(f"y has only one class, {low:g}: there is nothing to tell apart")
-        coded = rows.map(block_relabelled, np.asarray(low), np.asarray(high - low))
+        classes = np.unique(np.append(looked.y, [low, high]))
+        self._set_classes(classes)
+        coded = rows.map(block_relabelled, classes)
         others = float(coded.sum(block_others))
         if others:
             raise ValueError(
-                f"Only binary classification is supported: {others:.0f} rows are neither {low:g} nor {high:g}."
+                f"{others:.0f} rows have a label that a sample of {len(looked.y):,} rows has not: give a larger "
+                "sample_rows"
             )
-        self.classes_ = np.array([low, high])
-        span = high - low
-        return coded, replace(
-            looked, y=(looked.y - low) / span, mean=(looked.mean - low) / span, variance=looked.variance / span**2,
-            smallest=0.0, largest=1.0,
-        )  # fmt: skip
+        codes = np.searchsorted(classes, looked.y).astype(np.float64)
+        changed: dict[str, Any] = {"y": codes, "smallest": 0.0, "largest": float(len(classes) - 1)}
+        if len(classes) == 2:
+            span = high - low
+            changed |= {"mean": (looked.mean - low) / span, "variance": looked.variance / span**2}
+        else:
+            changed |= {"mean": float(np.mean(codes)), "variance": float(np.var(codes))}
+        return coded, replace(looked, **changed)
 
     def _width_guess(self, rows: ChunkedRows) -> int:
         return rows.n_features if self.n_hidden == "auto" else int(self.n_hidden)
 
     def _problem(self, rows: Rows, looked: Survey, progress: Progress) -> Problem:
+        factors = self._factors = _class_factors(self.class_weight, self.classes_, looked)
+        if factors is not None:
+            weight = np.ones(len(looked.y)) if looked.weight is None else looked.weight
+            looked = Survey.of(looked.X, looked.y, weight * factors[looked.y.astype(int)])
+            rows = in_memory(looked)
+        intercept = self.link_ == "logit" and self.fit_intercept is not False
         return LabelProblem(
             rows=rows,
             survey=looked,
             n_hidden=1 if self.n_hidden == "auto" else int(self.n_hidden),
             activation=activations.get(self.activation),
-            free=Free(bool(self.fit_bias)),
+            free=Free(bool(self.fit_bias), intercept),
             key=words_from(self.random_state),
             progress=progress,
             restarts=self.restarts,
+            link=self.link_,
+            n_classes=len(self.classes_),
+            loss=self.loss,
+            solver=self.solver,
+            split=bool(self.split),
+            alpha=0.0 if self.alpha == "auto" else float(self.alpha),
+            class_weight=factors,
         )
 
     def _method(self) -> Method:
-        return LABELS["likelihood"]
+        return LABELS["likelihood" if getattr(self, "link_", self.link) == "mean" else "logit"]
 
     def _chosen_width(self, problem: Any, method: Method) -> Problem:
-        if self.n_hidden != "auto":
-            return problem
-        key, width_key = random.split(problem.key)
-        largest = problem.n_features
-        width, self.width_losses_ = choose_label_width(replace(problem, key=width_key), method, largest)
-        return replace(problem, n_hidden=width, key=key)
+        if self.n_hidden == "auto":
+            key, width_key = random.split(problem.key)
+            largest = problem.n_features
+            width, self.width_losses_ = choose_label_width(replace(problem, key=width_key), method, largest)
+            problem = replace(problem, n_hidden=width, key=key)
+        if self.alpha == "auto":
+            alpha, self.alpha_losses_ = choose_label_alpha(problem)
+            problem = replace(problem, alpha=alpha)
+        return problem
+
+    def _recover(self, problem: Problem) -> None:
+        super()._recover(problem)
+        details = self.result_.details
+        self.alpha_ = float(details.get("alpha", 0.0))
+        if "alpha_losses" in details:
+            self.alpha_losses_ = details["alpha_losses"]
+
+    @property
+    def about_(self) -> dict[str, Any]:
+        """What `network_.save(path, about=est.about_)` needs so that the command line knows the labels again."""
+        check_is_fitted(self)
+        return {
+            "task": "classification", "link": self.link_, "classes": self.classes_.tolist(), "loss": self.loss,
+            "alpha": self.alpha_, "class_factors": None if self._factors is None else self._factors.tolist(),
+        }  # fmt: skip
+
+    def _evidence(self, X: np.ndarray, y: np.ndarray, **about: Any) -> Evidence:
+        network = displayed(self.result_.network, self.result_.uncertainty)
+        link = self.link_
+        return evidence(
+            network, X, y, labels=True, probability=lambda net, rows: class_probabilities(net, rows, link), **about
+        )
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities (n, 2) of the two classes."""
+        """Probabilities (n, m) of the classes, in the order of `classes_`."""
         check_is_fitted(self)
-        second = self.network_.predict(validate_data(self, coded_table(self, X), dtype=np.float64, reset=False))
-        return np.column_stack([1 - second, second])
+        inputs = validate_data(self, coded_table(self, X), dtype=np.float64, reset=False)
+        return class_probabilities(self.network_, inputs, self.link_)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The more probable class of each row."""
-        likely = self.predict_proba(X)[:, 1] > 0.5
-        return self.classes_[likely.astype(int)]
+        """The most probable class of each row; of equally probable ones the first."""
+        likeliest = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[likeliest]
 
 
-def block_relabelled(block: Block, low: jax.Array, span: jax.Array) -> Block:
-    """The block with targets moved from {low, low + span} to {0, 1}."""
-    return block | {"y": (block["y"] - low) / span}
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _check_class_weight(class_weight: Any) -> None:
+    """Raise a ValueError unless `class_weight` is None, "balanced" or a mapping to positive numbers."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, not {class_weight!r}")
+    for label, factor in class_weight.items():
+        if not (_is_number(factor) and 0 < factor < np.inf):
+            raise ValueError(f"class_weight has {factor!r} for class {label!r}: factors are positive numbers")
+
+
+def _class_factors(class_weight: Any, classes: np.ndarray, looked: Survey) -> np.ndarray | None:
+    """Factors (m,) by class that leave the sum of all weights as it is, or None.
+
+    A class that a dict does not name has factor one.
+    """
+    if class_weight is None:
+        return None
+    codes = looked.y.astype(int)
+    total = np.bincount(codes, weights=looked.weight, minlength=len(classes))
+    if isinstance(class_weight, str):
+        factors = 1 / total
+    else:
+        given = classes.tolist()
+        strange = [label for label in class_weight if label not in given]
+        if strange:
+            raise ValueError(f"class_weight names {strange[0]!r}, which is no class of y: {given}")
+        factors = np.array([float(class_weight.get(label, 1.0)) for label in given])
+    return factors * (total.sum() / float(factors @ total))
+
+
+def block_relabelled(block: Block, classes: jax.Array) -> Block:
+    """The block with targets that are the numbers of their classes, −1 for one that is not among them."""
+    place = jnp.clip(jnp.searchsorted(classes, block["y"]), 0, len(classes) - 1)
+    return block | {"y": jnp.where(classes[place] == block["y"], place, -1).astype(block["y"].dtype)}
 
 
 def block_others(block: Block) -> jax.Array:
-    """Rows whose target is neither 0 nor 1."""
-    return jnp.sum((block["weight"] > 0) & (block["y"] != 0) & (block["y"] != 1))
+    """Rows whose target is no class."""
+    return jnp.sum((block["weight"] > 0) & (block["y"] < 0))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from planted.methods._label_split import held_out, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._problem import in_memory
 from planted.methods._verdict import DIVERGED
@@ -17,7 +18,6 @@ from planted.rows import Survey
 
 STRENGTHS: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 """Strengths that alpha="auto" chooses from."""
-_TEST_FRACTION = 0.3
 
 Fit = Callable[[LabelProblem, Any], Any]
 """From a problem and parameters to begin at, or None, to fitted parameters."""
@@ -27,7 +27,7 @@ def separated(problem: LabelProblem, network: Network) -> bool:
     """Whether the network tells every row of the sample apart, so that growing weights raise the likelihood for ever.
 
     >>> X = np.array([[-1.0], [1.0]])
-    >>> problem = replace(LabelProblem.of(X, np.array([0.0, 1.0]), 1, "sigmoid"), link="logit")
+    >>> problem = LabelProblem.of(X, np.array([0.0, 1.0]), 1, "sigmoid", link="logit")
     >>> separated(problem, Network([[5.0]], [1.0], "sigmoid", intercept=-0.5))
     True
     """
@@ -52,9 +52,7 @@ def choose_alpha(problem: LabelProblem, fit: Fit, least: float = 0.0) -> tuple[f
     No penalty is preferred if it is worse by less than one standard error of the difference.
     """
     survey, key = problem.survey, problem.key
-    order = random.permutation(random.fold_in(key, 7), len(survey.y))
-    held = max(1, int(_TEST_FRACTION * len(order)))
-    test, train = order[:held], order[held:]
+    train, test = held_out(survey.X, survey.y, random.fold_in(key, 7))
     weight = None if survey.weight is None else survey.weight[train]
     looked = Survey.of(survey.X[train], survey.y[train], weight)
     part = replace(problem, rows=in_memory(looked), survey=looked, alpha=0.0)
@@ -70,6 +68,5 @@ def choose_alpha(problem: LabelProblem, fit: Fit, least: float = 0.0) -> tuple[f
     best = min(means, key=lambda alpha: means[alpha])
     if 0.0 in means and best:
         gap = losses[0.0] - losses[best]
-        error = float(np.std(gap)) / held**0.5
-        best = 0.0 if means[0.0] - means[best] <= error else best
+        best = 0.0 if means[0.0] - means[best] <= standard_error(gap, by_weight) else best
     return best, means

@@ -1,4 +1,4 @@
-r"""Neurons whose length no labels bound: the loss still falls as their weights grow, so that it has no finite minimiser.
+r"""Neurons whose length no labels bound: the loss falls as their weights grow, so that it has no finite minimiser.
 
 A saturating φ turns into a step as its weights grow. With too few rows some step may explain the labels better than
 every slope. The inverse length is then estimated as zero. With L the shortest length that a likelihood ratio at 95 %
@@ -77,10 +77,10 @@ def runaway(problem: LabelProblem, network: Network) -> Runaway | None:
         return None
     loss = problem.objective(problem.sample)
     here = float(loss.value(problem.params(network)))
-    for i in np.flatnonzero(np.any(network.weights, axis=1)):
+    for i in np.flatnonzero(np.any(network.weights, axis=1)).tolist():
         far = float(loss.value(problem.params(_scaled(network, i, _FAR))))
         if far <= here + _LEVEL * abs(here):
-            return _settled(problem, network, int(i), loss, far)
+            return _settled(problem, network, i, loss, far)
     return None
 
 
@@ -115,5 +115,7 @@ def _settled(problem: LabelProblem, network: Network, i: int, loss: Any, far: fl
     start = sum(array.size for name, array in errors.estimate.items() if name < "weights") + own * rows.shape[1]
     block = errors.covariance[start : start + rows.shape[1], start : start + rows.shape[1]]
     square = float(np.sum(rows[own] ** 2))
-    relative = float(np.sqrt(max(rows[own] @ block @ rows[own], 0.0))) / square if np.all(np.isfinite(block)) else np.inf
+    relative = np.inf
+    if np.all(np.isfinite(block)):
+        relative = float(np.sqrt(max(rows[own] @ block @ rows[own], 0.0))) / square
     return Runaway(i, length * factor, errors.n_rows * (_SETTLED * relative) ** 2)

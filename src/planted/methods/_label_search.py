@@ -15,6 +15,7 @@ import jax
 import numpy as np
 import optax
 
+from planted.methods._label_split import content_keys
 from planted.methods._labels import LabelProblem
 from planted.methods._merge import merge
 from planted.methods._problem import in_memory
@@ -31,8 +32,9 @@ _RATIOS = (2.0, 3.0, 1.5, 2.0)
 _WIDE_STEPS, _STEPS, _SCORING_STEPS, _LONG_SCORING = 60, 60, 15, 60
 _LAST_STEPS = 300
 _GRADIENT_STEPS = 6000
-_FINALISTS = 3
-_AGREE = 1e-7
+_FINALISTS, _WORSE = 3, 0.01
+# Two runs are in the same minimum if the likelihoods of all their rows differ by less than this many nats.
+_AGREE = 0.05
 
 
 def standardised(problem: LabelProblem) -> tuple[LabelProblem, Callable[[Network], Network]]:
@@ -68,7 +70,7 @@ def random_params(problem: LabelProblem, width: int, rng: np.random.Generator) -
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(100, 2, 1, activation="sigmoid", task="classification", random_state=0)
-    >>> problem = replace(LabelProblem.of(data.X, data.y, 1, "tanh_probability"), link="logit")
+    >>> problem = LabelProblem.of(data.X, data.y, 1, "tanh", link="logit")
     >>> random_params(problem, 4, np.random.default_rng(0))["output"].shape
     (4,)
     """
@@ -87,18 +89,20 @@ def random_params(problem: LabelProblem, width: int, rng: np.random.Generator) -
 
 
 def search_log_odds(problem: LabelProblem) -> tuple[list[Descent], list[float]]:
-    """The best of random starts on part of the rows, best first, and the loss that each start ended with.
+    """The distinct best ends of random starts on part of the rows, best first, and the loss that each start ended with.
 
     The problem has standardised inputs. Two starts that end in the same minimum, the best one, end the search.
     """
     survey, k = problem.survey, problem.n_hidden
     rng = np.random.default_rng(random.bits(problem.key, (4,)))
     few = max(_LEAST_ROWS, _ROWS_PER_PARAMETER * problem.unknowns)
-    part = problem
-    if len(survey.y) > few:
-        some = rng.permutation(len(survey.y))[:few]
+    part, keys = problem, content_keys(survey.X, survey.y, problem.key)
+    if survey.total_weight > few:
+        some = np.flatnonzero(keys <= few / survey.total_weight)
         looked = Survey.of(survey.X[some], survey.y[some], None if survey.weight is None else survey.weight[some])
         part = replace(problem, rows=in_memory(looked), survey=looked)
+    # Each distinct row once, in random order: what merging looks at does not depend on how often a row was given.
+    distinct = survey.X[np.unique(keys, return_index=True)[1]]
     loss, tries = part.objective(), 2 * (problem.restarts + 1)
     runs: list[Descent] = []
     for index in range(tries):
@@ -108,16 +112,21 @@ def search_log_odds(problem: LabelProblem) -> tuple[list[Descent], list[float]]:
         if width > k:
             arrays = {name: np.asarray(value) for name, value in params.items()}
             weights, output, bias = merge(
-                arrays["weights"], arrays["output"], arrays.get("bias"), k, part.survey.X, problem.activation
+                arrays["weights"], arrays["output"], arrays.get("bias"), k, distinct, problem.activation
             )
             params = arrays | {"weights": weights, "output": output} | ({} if bias is None else {"bias": bias})
         run = lbfgs(loss, params, steps=_STEPS, tolerance=1e-6)
         run = sample_newton(loss, part.curvature(loss), run.params, steps=_SCORING_STEPS)
         runs = sorted([*runs, run], key=lambda end: end.value)
         problem.progress(index + 1, tries, f"start {index + 1} of {tries}, cross-entropy {runs[0].value:.4g}")
-        if index and runs[1].value - runs[0].value <= _AGREE * max(abs(runs[0].value), 1e-300):
+        if index and part.survey.total_weight * (runs[1].value - runs[0].value) <= _AGREE:
             break
-    return runs[:_FINALISTS], [float(run.value) for run in runs]
+    values = [float(run.value) for run in runs]
+    total = part.survey.total_weight
+    # Ends of one minimum are one finalist; those that are far worse are none.
+    places = [i for i in range(len(runs)) if i == 0 or total * (values[i] - values[i - 1]) > _AGREE]
+    near = [runs[i] for i in places if values[i] <= (1 + _WORSE) * values[0]]
+    return near[:_FINALISTS], values
 
 
 def polish(problem: LabelProblem, params: Any) -> dict[str, Descent]:
@@ -125,10 +134,13 @@ def polish(problem: LabelProblem, params: Any) -> dict[str, Descent]:
     loss = problem.objective(problem.sample)
     if problem.solver == "gradient":
         return {"gradient": gradient_descent(problem, loss, params)}
-    near = lbfgs(loss, params, steps=_LAST_STEPS, tolerance=1e-8, progress=problem.progress)
+    scored = sample_newton(loss, problem.curvature(loss), params, steps=_SCORING_STEPS, progress=problem.progress)
+    if scored.status == "converged":
+        return {"scoring": scored}
+    near = lbfgs(loss, scored.params, steps=_LAST_STEPS, tolerance=1e-8, progress=problem.progress)
     # Quasi-Newton steps stop at the rounding of the value; scoring steps go on to that of the gradient.
-    scored = sample_newton(loss, problem.curvature(loss), near.params, steps=_LONG_SCORING)
-    return {"lbfgs": near, "scoring": scored}
+    last = sample_newton(loss, problem.curvature(loss), near.params, steps=_LONG_SCORING)
+    return {"scoring": scored, "lbfgs": near, "last scoring": last}
 
 
 def gradient_descent(problem: LabelProblem, loss: Any, params: Any) -> Descent:

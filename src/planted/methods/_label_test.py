@@ -12,6 +12,8 @@ w equal rows. Where classes are weighted, V is the sum of the squares of the row
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.stats import chi2
 
@@ -50,15 +52,9 @@ def label_p_value(problem: LabelProblem, network: Network, seed: int = 0) -> flo
     weight = np.ones(n) if survey.weight is None else survey.weight
     rows = _Rows(problem, network, directions, not free.intercept)
     parts = np.array_split(some, max(1, len(some) * problem.n_outputs * (count + added) // _ENTRIES))
-    information, score = 0.0, 0.0
-    for part in parts:
-        J, residual, root = rows.at(part)
-        w = weight[part]
-        half = root(J) * np.sqrt(w)[:, None, None]
-        flat = half.reshape(-1, half.shape[2])
-        information = information + flat.T @ flat
-        score = score + np.einsum("nmp,nm->p", J, residual * w[:, None])
-    first = information.shape[0] - added
+    sums = [_sums(*rows.at(part), weight[part]) for part in parts]
+    information, score = sum(s[0] for s in sums), sum(s[1] for s in sums)
+    first = len(score) - added
     inside, outside = slice(0, first), slice(first, None)
     K = information[outside, inside] @ _pseudo_inverse(information[inside, inside])
     u = score[outside] - K @ score[inside]
@@ -80,13 +76,20 @@ def label_p_value(problem: LabelProblem, network: Network, seed: int = 0) -> flo
     return float(chi2.sf(statistic, int(known.sum())))
 
 
+def _sums(J: np.ndarray, residual: np.ndarray, half: np.ndarray, weight: np.ndarray) -> tuple[Any, Any]:
+    """Σ w JᵀCJ and Σ w Jᵀe of some rows, `half` being √C J."""
+    flat = (half * np.sqrt(weight)[:, None, None]).reshape(-1, half.shape[2])
+    return flat.T @ flat, np.einsum("nmp,nm->p", J, residual * weight[:, None])
+
+
 class _Rows:
     """Derivatives of the log-odds by parameters and probes, residuals, and √C, of some rows of a problem."""
 
     def __init__(self, problem: LabelProblem, network: Network, directions: np.ndarray, constant: bool) -> None:
         self.problem, self.network, self.directions, self.constant = problem, network, directions, constant
 
-    def at(self, part: np.ndarray) -> tuple[np.ndarray, np.ndarray, object]:
+    def at(self, part: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """J, e and √C J."""
         problem, network = self.problem, self.network
         X, y = problem.survey.X[part], problem.survey.y[part].astype(int)
         p = class_probabilities(network, X, problem.link)
@@ -97,14 +100,15 @@ class _Rows:
             if problem.link == "mean":
                 J = _without_outputs(J, network) / variance[:, None, None]
             J = np.concatenate([J, probes[:, None, :]], axis=2)
-            return J, (y - p[:, 1])[:, None], lambda J: J * np.sqrt(variance)[:, None, None]
+            return J, (y - p[:, 1])[:, None], J * np.sqrt(variance)[:, None, None]
         m = problem.n_classes
         J = jacobian(network, X, intercept=problem.free.intercept)
         # A probe on every class but the last: one on all of them changes nothing.
         added = np.einsum("nq,ac->nacq", probes, np.eye(m)[:, : m - 1]).reshape(len(X), m, -1)
         J = np.concatenate([J, added], axis=2)
         # diag(p) − ppᵀ = Σ_c p_c (e_c − p)(e_c − p)ᵀ.
-        return J, np.eye(m)[y] - p, lambda J: np.sqrt(p)[:, :, None] * (J - np.einsum("nm,nmp->np", p, J)[:, None, :])
+        half = np.sqrt(p)[:, :, None] * (J - np.einsum("nm,nmp->np", p, J)[:, None, :])
+        return J, np.eye(m)[y] - p, half
 
 
 def _without_outputs(J: np.ndarray, network: Network) -> np.ndarray:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from planted.methods._label_split import held_out, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._method import Method
 from planted.methods._problem import in_memory
 from planted.numerics import random
 from planted.rows import Survey
 
-_TEST_FRACTION = 0.3
 _STANDARD_ERRORS = 2.0
 
 
@@ -31,25 +31,23 @@ def choose_label_width(problem: LabelProblem, method: Method, largest: int) -> t
     1
     """
     X, y, key = problem.survey.X, problem.survey.y, problem.key
-    order = random.permutation(random.fold_in(key, 0), len(X))
-    held = max(1, int(_TEST_FRACTION * len(X)))
-    test, train = order[:held], order[held:]
+    train, test = held_out(X, y, random.fold_in(key, 0))
     given = problem.survey.weight
     weight, by_weight = (None, None) if given is None else (given[train], given[test])
     survey = Survey.of(X[train], y[train], weight)
     part = replace(problem, rows=in_memory(survey), survey=survey)
 
-    def held_out(k: int) -> np.ndarray:
+    def tested(k: int) -> np.ndarray:
         begin = method.begin(replace(part, n_hidden=k, key=random.fold_in(key, k)))
         return cross_entropies(class_probabilities(begin.network, X[test], problem.link), y[test])
 
-    best = held_out(1)
+    best = tested(1)
     width, losses = 1, {1: float(np.average(best, weights=by_weight))}
     for k in range(2, largest + 1):
-        own = held_out(k)
+        own = tested(k)
         losses[k] = float(np.average(own, weights=by_weight))
         gain = best - own
-        if losses[width] - losses[k] <= _STANDARD_ERRORS * np.std(gain) / np.sqrt(held):
+        if losses[width] - losses[k] <= _STANDARD_ERRORS * standard_error(gain, by_weight):
             break
         width, best = k, own
     return width, losses

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from planted.methods._problem import Problem
+from planted.methods._problem import Free, Problem
 from planted.names import LABEL_LOSSES, LABEL_SOLVERS, LINKS, unknown
 from planted.networks import Network
+from planted.numerics.precision import float64
 from planted.objectives import (
     BernoulliLogit,
     BernoulliMean,
@@ -74,11 +76,34 @@ class LabelProblem(Problem):
             if self.n_classes > 2:
                 raise ValueError(f"link='mean' is a model of two classes, not {self.n_classes}: use link='logit'")
             if self.free.intercept or self.free.skip:
-                raise ValueError("probabilities of link='mean' are means of neurons, without an intercept or a skip term")
+                raise ValueError(
+                    "probabilities of link='mean' are means of neurons, without an intercept or a linear part"
+                )
         elif self.loss == "quadratic":
             raise ValueError("loss='quadratic' is that of Fu et al. (2018), for link='mean'")
         if self.loss == "quadratic" and self.alpha:
             raise ValueError("alpha penalises the likelihood: leave it out with loss='quadratic'")
+
+    @classmethod
+    @float64
+    def of(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        n_hidden: int,
+        activation: Any = "sigmoid",
+        *,
+        free: Free | None = None,
+        sample_weight: ArrayLike | None = None,
+        random_state: Any = 0,
+        **settings: Any,
+    ) -> LabelProblem:
+        """The problem for arrays X (n, d), classes y (n,) and row weights (n,); `settings` are its other attributes."""
+        plain = Problem.of(
+            X, y, n_hidden, activation, free=free, sample_weight=sample_weight, random_state=random_state
+        )
+        there = {field.name: getattr(plain, field.name) for field in fields(plain)}
+        return cls(**there | settings)
 
     @property
     def n_outputs(self) -> int:
@@ -134,6 +159,15 @@ class LabelProblem(Problem):
     def quadratic(self, rows: Rows) -> Squared:
         """The quadratic loss of eq. 2: the squared loss with outputs fixed at 1/k."""
         return Squared.on(rows, self.activation, jnp.full(self.n_hidden, 1.0 / self.n_hidden), self.free.bias)
+
+    def network(self, params: dict[str, Any]) -> Network:
+        """The network with these parameters, outputs of several classes centred: see :class:`LabelProblem`."""
+        network = self.model.network(params)
+        if self.n_classes == 2:
+            return network
+        arrays = network.arrays()
+        names = [name for name in ("output", "intercept", "skip") if name in arrays and arrays[name].ndim]
+        return network.replace(**{name: arrays[name] - arrays[name].mean(axis=0) for name in names})
 
     def begin_at(self, weights: np.ndarray) -> dict[str, np.ndarray]:
         """Parameters of link="mean" with these weights and biases of zero."""

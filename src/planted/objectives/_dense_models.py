@@ -151,6 +151,10 @@ class Dense(Model):
             return np.asarray(arrays["output"])
         return np.ones(len(arrays["weights"])) if self.output is None else np.asarray(self.output)
 
+    def outer(self, params: Params) -> np.ndarray:
+        """The output layer (k,) or (m, k) on the host."""
+        return self._outer(named(params))
+
     def linear_between_kinks(self, arrays: Arrays) -> bool:
         """True for piecewise-linear φ and fixed outputs."""
         return self.activation.homogeneity == 1 and "output" not in arrays
@@ -332,10 +336,18 @@ class MeanOfProbabilities(Dense):
     array([0.5, 0.5])
     """
 
-    on_host = False
-
     def __init__(self, activation: Any = "sigmoid", bias: bool = False) -> None:
         super().__init__(activation, bias=bias)
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether 1 − φ(z) = φ(−z)."""
+        return self.activation.centred_parity == "odd" and self.activation.offset == 0.5
+
+    def outer(self, params: Params) -> np.ndarray:
+        """1/k for each neuron."""
+        k = len(named(params)["weights"])
+        return np.full(k, 1 / k)
 
     @property
     def _degree(self) -> float | None:
@@ -360,8 +372,7 @@ class MeanOfProbabilities(Dense):
         """P(y = 0) (r,)."""
         z, act = self.preactivations(params, x), self.activation
         # 1 − φ(z) = φ(−z) where φ is odd about 1/2, which keeps digits that the subtraction loses.
-        mirrored = act.centred_parity == "odd" and act.offset == 0.5
-        return jnp.mean(act(-z) if mirrored else 1 - act(z), axis=1)
+        return jnp.mean(act(-z) if self.mirrored else 1 - act(z), axis=1)
 
     def params(self, network: Network) -> dict[str, np.ndarray]:
         """Weights, and biases if there are any."""

@@ -54,13 +54,21 @@ class Fit(RowObjective):
     0.5
     """
 
-    _arrays = ("rows", "model")
+    _arrays: tuple[str, ...] = ("rows", "model")
     _static = ("loss",)
     non_negative = True
     model: Model
     loss: Loss
     ridge: Any = None
     """Factors of ½θ² in the penalty by the names of the parameters, or None: see :class:`Penalised`."""
+
+    def flat_ridge(self, params: Params) -> Any:
+        """Factors (p,) of ½θ² in the penalty, the parameters flattened by sorted name."""
+        return np.zeros(sum(np.size(leaf) for leaf in jax.tree.leaves(params)))
+
+    def canonical_ridge(self, arrays: Arrays) -> np.ndarray:
+        """The same at the canonical parameters of a minimum."""
+        return self.flat_ridge(arrays)
 
     def __init__(self, rows: Rows, model: Model, loss: Loss) -> None:
         self.rows, self.model, self.loss = rows, model, loss

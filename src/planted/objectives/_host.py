@@ -6,8 +6,8 @@ c, slopes r of the loss (p − y for squared errors) of weight w and u = Aᵀr �
 
     ∂/∂A = Σ w r fᵀ,   ∂/∂W = Σ w u xᵀ,   ∂/∂b = Σ w u,   ∂/∂S = Σ w r xᵀ,   ∂/∂c = Σ w r,
 
-and the Hessian is JᵀCJ, C the curvature of the loss, plus Σ w (Aᵀr)_i ψ''(z_i) x̃x̃ᵀ for each neuron, x̃ = (x, 1), and Σ w r_o ψ'(z_i) x̃ between
-output weight (o, i) and the neuron's row.
+and the Hessian is JᵀCJ, C the curvature of the loss, plus Σ w (Aᵀr)_i ψ''(z_i) x̃x̃ᵀ for each neuron, x̃ = (x, 1), and
+Σ w r_o ψ'(z_i) x̃ between output weight (o, i) and the neuron's row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from planted.objectives._host_losses import curved, slopes, values
+from planted.objectives._host_losses import bends, curved, slopes, values
+from planted.objectives._losses import SMALLEST, BernoulliMean
 
 LARGEST_WORK = 2_000_000
 """Rows × neurons × inputs up to which the host computes."""
@@ -37,6 +38,7 @@ class Point(NamedTuple):
     prediction: np.ndarray
     residual: np.ndarray
     output: np.ndarray
+    complement: np.ndarray | None = None
 
 
 def is_small(objective: Any, params: Any) -> bool:
@@ -62,19 +64,23 @@ def at(objective: Any, params: dict[str, Any]) -> Point:
     feature, slope = act(z), act.derivative(z)
     if model.symmetric:
         feature, slope = feature - act.offset - act.tilt * z, slope - act.tilt
-    output = np.asarray(params["output"]) if model.output is None else np.asarray(model.output)
-    output = np.atleast_2d(output).astype(x.dtype)
+    output = np.atleast_2d(model.outer(params)).astype(x.dtype)
     prediction = feature.astype(x.dtype) @ output.T
     if model.intercept:
         prediction = prediction + np.asarray(params["intercept"])
     if model.skip:
         prediction = prediction + x @ np.atleast_2d(np.asarray(params[model.linear_part])).T
-    residual = slopes(objective.loss, prediction, y)
-    return Point(x, weight, z, feature.astype(x.dtype), slope.astype(x.dtype), prediction, residual, output)
+    complement = None
+    if isinstance(objective.loss, BernoulliMean):
+        # 1 − φ(z) = φ(−z) where φ is odd about 1/2, which keeps digits that the subtraction loses.
+        complement = act(-z) @ output.T if model.mirrored else 1 - prediction
+    residual = slopes(objective.loss, prediction, y, complement)
+    neurons = feature.astype(x.dtype), slope.astype(x.dtype)
+    return Point(x, weight, z, *neurons, prediction, residual, output, complement)
 
 
 def _value(objective: Any, params: dict[str, Any], point: Point) -> float:
-    losses = values(objective.loss, point.prediction, objective.rows.on_host[1])
+    losses = values(objective.loss, point.prediction, objective.rows.on_host[1], point.complement)
     return float(np.sum(point.weight * losses)) + _penalty(objective, params)
 
 
@@ -82,7 +88,9 @@ def _penalty(objective: Any, params: dict[str, Any]) -> float:
     """½ Σ ridge θ² of a penalised objective, otherwise zero."""
     if objective.ridge is None:
         return 0.0
-    return 0.5 * sum(float(np.sum(np.asarray(ridge) * np.square(params[name]))) for name, ridge in objective.ridge.items())
+    return 0.5 * sum(
+        float(np.sum(np.asarray(ridge) * np.square(params[name]))) for name, ridge in objective.ridge.items()
+    )
 
 
 def value(objective: Any, params: dict[str, Any]) -> float:
@@ -196,7 +204,7 @@ def hessian(objective: Any, params: dict[str, Any]) -> np.ndarray:
            [4.5, 2.5]])
     """
     point, model = at(objective, params), objective.model
-    matrix = curvature(objective, params)[0]
+    matrix = curvature(objective, params)[0] + _beyond_expectation(objective, params, point)
     names = sorted(params)
     starts = dict(zip(names, np.cumsum([0, *(np.size(params[name]) for name in names)]), strict=False))
     weighted = point.weight[:, None] * point.residual
@@ -216,6 +224,17 @@ def hessian(objective: Any, params: dict[str, Any]) -> np.ndarray:
                 matrix[place, own] += outer[o]
                 matrix[own, place] += outer[o]
     return matrix
+
+
+def _beyond_expectation(objective: Any, params: dict[str, Any], point: Point) -> np.ndarray | float:
+    """Σ w Jᵀ(∂²loss/∂p² − C)J: what the curvature of probabilities differs by from its expectation."""
+    if point.complement is None:
+        return 0.0
+    y = objective.rows.on_host[1]
+    expected = 1 / np.maximum(point.prediction * point.complement, SMALLEST)
+    extra = point.weight[:, None] * (bends(point.prediction, y, point.complement) - expected)
+    J = _jacobian(objective, params, point, slice(None))[:, 0]
+    return (J * extra).T @ J
 
 
 def kink_distances(objective: Any, params: dict[str, Any], kinks: tuple[float, ...]) -> np.ndarray:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # A probability below this counts as this: the row's loss is then 345 and its gradient zero. Its square, which second
 # derivatives divide by, is still a float64.
-_SMALLEST = 1e-150
+SMALLEST = 1e-150
 
 
 @dataclass(frozen=True)
@@ -105,17 +105,17 @@ class BernoulliMean(Loss):
 
     def value(self, prediction: jax.Array, y: jax.Array, complement: jax.Array | None = None) -> jax.Array:
         """Cross-entropy; `complement` is 1 − p where it is known with more digits than the subtraction keeps."""
-        log = lambda p: jnp.log(jnp.maximum(p, _SMALLEST))  # noqa: E731
+        log = lambda p: jnp.log(jnp.maximum(p, SMALLEST))  # noqa: E731
         no = 1 - prediction if complement is None else complement
         return -_over_outputs(y * log(prediction) + (1 - y) * log(no))
 
     def slope(self, prediction: jax.Array, y: jax.Array) -> jax.Array:
         """(p − y)/(p(1 − p))."""
-        return (prediction - y) / jnp.maximum(prediction * (1 - prediction), _SMALLEST)
+        return (prediction - y) / jnp.maximum(prediction * (1 - prediction), SMALLEST)
 
     def curvature(self, prediction: jax.Array, y: jax.Array) -> jax.Array:
         """1/(p(1 − p))."""
-        return _diagonal(1 / jnp.maximum(prediction * (1 - prediction), _SMALLEST))
+        return _diagonal(1 / jnp.maximum(prediction * (1 - prediction), SMALLEST))
 
     def of(self, model: Model, params: Any, x: jax.Array, y: jax.Array) -> jax.Array:
         """Loss (r,) of a model's rows x."""

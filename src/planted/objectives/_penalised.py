@@ -61,7 +61,7 @@ class Penalised(Fit):
     def penalty(self, params: Params) -> jax.Array:
         """½ Σ ridge θ²."""
         arrays = named(params)
-        return 0.5 * sum(jnp.sum(ridge * arrays[name] ** 2) for name, ridge in self.ridge.items())
+        return 0.5 * jnp.sum(jnp.stack([jnp.sum(ridge * arrays[name] ** 2) for name, ridge in self.ridge.items()]))
 
     def flat_ridge(self, params: Params) -> Any:
         """The factors (p,) of all parameters, flattened by sorted name; zero where there is no penalty."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ _PARAMETERS = 300
 _TAIL = 0.005
 _FLAT = 0.01
 _FULL_LEVERAGE = 1 - 1e-6
+_LEAST_VARIANCE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,16 @@ class Evidence:
     shares: np.ndarray
 
 
-def evidence(network: Any, X: Any, y: Any, *, fresh: bool = False, labels: bool = False, n_rows: int = 0) -> Evidence:
+def evidence(
+    network: Any,
+    X: Any,
+    y: Any,
+    *,
+    fresh: bool = False,
+    labels: bool = False,
+    n_rows: int = 0,
+    probability: Callable[[Any, np.ndarray], np.ndarray] | None = None,
+) -> Evidence:
     """Look at rows beside a network.
 
     A prediction of a row that the network was fitted to is made as if the row had been left out, to first order:
@@ -76,9 +87,12 @@ def evidence(network: Any, X: Any, y: Any, *, fresh: bool = False, labels: bool 
     fresh : bool
         Whether the fit did not see these rows.
     labels : bool
-        Whether y are labels 0 and 1, whose probability the network gives.
+        Whether y are labels 0, 1, …, whose probabilities the network gives.
     n_rows : int
         How many rows there were, if X is a sample of them.
+    probability : callable, optional
+        Network and rows to the probabilities (n, m) of the labels; the network's own output is that of label 1
+        otherwise. Residuals of log-odds are those of the labels over their variance, as in a generalised linear model.
 
     Examples
     --------
@@ -93,6 +107,15 @@ def evidence(network: Any, X: Any, y: Any, *, fresh: bool = False, labels: bool 
     if not isinstance(network, ConvNetwork):
         rows = rows.reshape(len(some), -1)
     prediction = np.asarray(network.predict(rows)).reshape(len(some), -1)
+    working = None
+    if probability is not None:
+        chances, output = probability(network, rows), prediction
+        if chances.shape[1] == 2:
+            prediction = chances[:, 1:]
+        else:
+            prediction, targets = chances, np.eye(chances.shape[1])[targets[:, 0].astype(int)]
+        if not np.array_equal(output, prediction):
+            working = (targets - prediction) / np.maximum(prediction * (1 - prediction), _LEAST_VARIANCE)
     residual = targets - prediction
     left_out, source = residual, "the network's own predictions of the rows it was fitted to"
     if fresh:
@@ -113,7 +136,7 @@ def evidence(network: Any, X: Any, y: Any, *, fresh: bool = False, labels: bool 
         edges=edges,
         mean=np.mean(rows.reshape(len(rows), -1), axis=0),
         scale=np.std(rows.reshape(len(rows), -1), axis=0),
-        **_responses(network, rows, residual),
+        **_responses(network, rows, residual if working is None else working),
     )
 
 

@@ -72,8 +72,8 @@ def start(problem: Any) -> Start:
 
     The tensor start and `restarts` random ones first run for a few steps on part of the rows; the best of them goes on
     over the sample, on the quadratic loss and then on the likelihood. With restarts = 0 the tensor start alone decides.
-    With `loss="quadratic"` the quadratic loss has the last word, and with `solver="gradient"` gradient descent brings it
-    to its minimum: Algorithm 1 of Fu et al. (2018), from the start of Algorithm 2 with restarts = 0.
+    With `loss="quadratic"` the quadratic loss has the last word, and with `solver="gradient"` gradient descent brings
+    it to its minimum: Algorithm 1 of Fu et al. (2018), from the start of Algorithm 2 with restarts = 0.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(20_000, 3, 2, activation="sigmoid", weights=[[4, 0, 0], [0, 4, 0]],

@@ -23,7 +23,7 @@ def fitted(problem: LabelProblem, params: Any = None) -> tuple[dict[str, Descent
     finalists = [params]
     if params is None:
         ends, losses = search_log_odds(problem)
-        finalists = [end.params for end in ends if end.value <= ends[0].value * (1 + 1e-2) + 1e-6]
+        finalists = [end.params for end in ends]
     phases = [polish(problem, finalist) for finalist in finalists]
     best = min(phases, key=lambda runs: list(runs.values())[-1].value)
     return best, losses
@@ -45,7 +45,7 @@ def start(problem: Any) -> Start:
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((3000, 2))
     >>> y = (rng.random(3000) < 1 / (1 + np.exp(-3 * np.tanh(2 * X[:, 0])))).astype(float)
-    >>> METHOD(replace(LabelProblem.of(X, y, 1, "tanh"), link="logit")).status
+    >>> METHOD(LabelProblem.of(X, y, 1, "tanh", link="logit")).status
     'estimated'
     """
     there, back = standardised(problem)

@@ -1,0 +1,87 @@
+"""What `planted certify` makes of a network that was fitted to labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from planted.cli._common import DONE, NOT_RECOVERED, names_in, print_json, source_of
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A model file and the table whose labels it explains."""
+
+    model: Path
+    data: Path
+    target: str
+    features: str | None
+
+    def certified(self, network: Any, seed: int) -> tuple[Any, Any]:
+        """The certificate of the network for the loss it was fitted with, and the problem that it solves."""
+        import numpy as np
+
+        from planted.certificates import certify
+        from planted.datasets import open_table
+        from planted.methods import Free, LabelProblem
+        from planted.networks import model_about
+
+        about: dict[str, Any] = {"link": "mean", "classes": [0.0, 1.0], "loss": "likelihood", "alpha": 0.0}
+        about |= model_about(self.model)
+        columns = None if self.features is None else names_in(self.features)
+        table = open_table(source_of(self.data), names_in(self.target), columns, labels=True)
+        if table.X.shape[1] != network.n_features:
+            raise ValueError(
+                f"{self.data} has {table.X.shape[1]} input columns but the network takes {network.n_features}"
+            )
+        classes, labels = about["classes"], np.asarray(table.y)
+        if about["link"] == "mean" and not np.allclose(network.output, 1 / network.n_hidden):
+            raise ValueError("a network of probabilities has all outputs 1/k: this one was not fitted to labels")
+        strange = [label for label in np.unique(labels).tolist() if label not in classes]
+        if strange:
+            known = ", ".join(map(str, classes))
+            raise ValueError(f"column {self.target} of {self.data} must hold labels {known}, not {strange[0]!r}")
+        codes = np.array([classes.index(label) for label in labels.tolist()], dtype=float)
+        factors = None if about.get("class_factors") is None else np.asarray(about["class_factors"])
+        problem = LabelProblem.of(
+            table.X, codes, network.n_hidden, network.activation,
+            free=Free(network.bias is not None, bool(np.any(network.intercept)), network.skip is not None),
+            sample_weight=None if factors is None else factors[codes.astype(int)], class_weight=factors,
+            link=about["link"], n_classes=len(classes), loss=about["loss"], alpha=float(about["alpha"]),
+            names=tuple(table.names),
+        )  # fmt: skip
+        return certify(problem.objective(), problem.params(network), seed=seed), problem
+
+    def show(self, certificate: Any, problem: Any, network: Any, seed: int, as_json: bool) -> int:
+        """Print the certificate with standard errors and, for means of neurons, the geometry of the basin."""
+        from planted.certificates import label_basin
+        from planted.methods import label_uncertainty
+
+        errors = label_uncertainty(problem, problem.params(network))
+        # The theorems are about means of neurons without biases.
+        basin = None
+        if problem.link == "mean" and network.bias is None:
+            survey = problem.survey
+            basin = label_basin(survey.X, survey.y, network.weights, network.activation, random_state=seed)
+        if as_json:
+            print_json(
+                certificate.as_dict()
+                | {
+                    "expected_error": None if errors is None else errors.expected_error,
+                    "standard_errors": None if errors is None else errors.errors,
+                    "local_geometry": None if basin is None else basin.numbers(),
+                }
+            )
+        else:
+            typer.echo(str(certificate))
+            if errors is not None:
+                typer.echo(
+                    f"labels alone leave an expected relative weight error of {errors.expected_error:.2g}; "
+                    f"{errors.rows_for(0.1):,.0f} rows bring it to 0.1"
+                )
+            if basin is not None:
+                typer.echo(str(basin))
+        return DONE if certificate.is_minimum else NOT_RECOVERED

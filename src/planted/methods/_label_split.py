@@ -1,0 +1,60 @@
+"""Held-out rows that are told by their content: equal rows stay together, so that w of them are one of weight w."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planted.numerics import random
+
+_TEST_FRACTION = 0.3
+
+
+def content_keys(X: np.ndarray, y: np.ndarray, key: Any) -> np.ndarray:
+    """A number in [0, 1) for each row, random but the same for rows of the same inputs and label.
+
+    >>> a, b, c = content_keys(np.array([[1.0], [2.0], [1.0]]), np.zeros(3), np.array([1, 2], np.uint32))
+    >>> a == c, a == b
+    (True, False)
+    """
+    rng = np.random.default_rng(random.bits(key, (4,)))
+    columns = np.column_stack([X.reshape(len(X), -1), y]) + 0.0
+    bits = np.ascontiguousarray(columns, dtype=np.float64).view(np.uint64)
+    odd = rng.integers(0, 2**63, columns.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    z = np.sum((bits ^ (bits >> np.uint64(31))) * odd, axis=1, dtype=np.uint64)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray((z ^ (z >> np.uint64(31))).astype(np.float64) / 2.0**64)
+
+
+def held_out(X: np.ndarray, y: np.ndarray, key: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the rows to fit and of those to hold out, about a third of them, of each class some where there are.
+
+    >>> X, y = np.random.default_rng(0).standard_normal((100, 2)), np.arange(100) % 2.0
+    >>> fit, test = held_out(X, y, np.array([1, 2], np.uint32))
+    >>> len(fit) + len(test), 15 < len(test) < 45
+    (100, True)
+    """
+    keys = content_keys(X, y, key)
+    test = np.zeros(len(y), bool)
+    for label in np.unique(y):
+        own = np.flatnonzero(y == label)
+        distinct = np.unique(keys[own])
+        count = int(_TEST_FRACTION * len(distinct))
+        if count:
+            test[own] = keys[own] <= distinct[count - 1]
+    if not test.any():
+        test = keys <= np.min(keys)
+    return np.flatnonzero(~test), np.flatnonzero(test)
+
+
+def standard_error(gap: np.ndarray, weight: np.ndarray | None) -> float:
+    """Of the weighted mean of differences (n,), a row of weight w counting like w equal ones.
+
+    >>> standard_error(np.array([1.0, 3.0]), np.array([2.0, 2.0])) == standard_error(np.array([1.0, 1, 3, 3]), None)
+    True
+    """
+    total = len(gap) if weight is None else float(np.sum(weight))
+    mean = np.average(gap, weights=weight)
+    return float(np.sqrt(np.average((gap - mean) ** 2, weights=weight) / total))

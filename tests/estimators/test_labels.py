@@ -1,0 +1,344 @@
+"""Log-odds and softmax networks: recovery up to symmetry, errors, weights of rows and classes, penalties, the door."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+from scipy.stats import kstest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
+
+from planted import Network, PlantedClassifier, match, objectives
+from planted.certificates import uncertainty
+from planted.cli._main import app
+from planted.methods import LabelProblem
+from planted.methods._label_runaway import runaway
+from planted.methods._label_split import held_out
+from planted.methods._label_test import label_p_value
+
+TWO = Network([[2.0, 0.5], [-0.5, 1.5]], [2.5, -2.0], "tanh", bias=[0.3, -0.2], intercept=0.2)
+THREE = Network(
+    [[2.0, 0.5], [-0.5, 1.5]], [[2.0, 0.0], [-1.0, 1.5], [-1.0, -1.5]], "tanh", intercept=[0.5, -0.25, -0.25]
+)
+
+
+def drawn(network, n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, network.n_features))
+    scores = network.predict(X)
+    if scores.ndim == 1:
+        return X, (rng.random(n) < expit(scores)).astype(int)
+    return X, np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+
+
+@pytest.fixture(scope="module")
+def two():
+    X, y = drawn(TWO, 6000)
+    return X, y, PlantedClassifier(2, "tanh", True, link="logit", random_state=0).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def three():
+    X, y = drawn(THREE, 4000)
+    names = np.array(["red", "green", "blue"])[y]
+    return X, names, PlantedClassifier(2, "tanh", random_state=0).fit(X, names)
+
+
+# Recovery.
+
+
+def fisher_error(network, X, free):
+    """√tr of the inverse Fisher information of the weights over ‖weights‖, at the teacher."""
+    several = None if network.output.ndim == 1 else network.n_outputs
+    model = objectives.Dense(network.activation, n_outputs=several, centred=several is not None, **free)
+    loss = objectives.Softmax() if several else objectives.BernoulliLogit()
+    rows = objectives.LogisticLikelihood(X, np.zeros(len(X))).rows
+    return uncertainty(objectives.Fit.composed(rows, model, loss), model.params(network)).expected_error
+
+
+def test_log_odds_of_two_classes(two):
+    X, _, est = two
+    assert est.result_.status == "estimated"
+    assert est.link_ == "logit"
+    bound = fisher_error(TWO, X, {"bias": True, "intercept": True})
+    # Six weights and biases: the error over the bound is about a χ₆/√6, below 2 with probability 1 − 1e-4.
+    assert match(est.network_, TWO).weight_error < 2 * bound
+    assert est.result_.details["expected_error"] == pytest.approx(bound, rel=0.5)
+    assert est.certificate_.kind == "local minimum"
+    assert est.standard_errors_.n_parameters == 9
+
+
+def test_three_classes_by_name_are_centred(three):
+    X, names, est = three
+    assert list(est.classes_) == ["blue", "green", "red"]
+    assert est.result_.status == "estimated"
+    order = [2, 1, 0]
+    teacher = THREE.replace(output=THREE.output[order], intercept=np.asarray(THREE.intercept)[order])
+    assert match(est.network_, teacher).weight_error < 2 * fisher_error(teacher, X, {"intercept": True})
+    np.testing.assert_allclose(est.network_.output.sum(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(np.sum(est.network_.intercept), 0, atol=1e-12)
+    # Four weights, and two free outputs a neuron and two intercepts.
+    assert est.standard_errors_.n_parameters == 4 + 2 * 2 + 2
+    proba = est.predict_proba(X)
+    np.testing.assert_allclose(proba, softmax(est.network_.predict(X), axis=1))
+    assert est.score(X, names) == np.mean(est.predict(X) == names) > 0.6
+
+
+def test_a_linear_softmax_is_multinomial_regression():
+    """One neuron of each sign of a linear φ spans linear log-odds: probabilities equal those of scikit-learn's."""
+    X, y = drawn(THREE, 600)
+    est = PlantedClassifier(2, lambda z: z, link="logit", restarts=0, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        est.fit(X, y)
+    other = LogisticRegression(C=np.inf, tol=1e-12, max_iter=1000).fit(X, y)
+    np.testing.assert_allclose(est.predict_proba(X), other.predict_proba(X), atol=1e-5)
+
+
+def test_boolean_labels_and_the_default_link(two):
+    X, y, _ = two
+    est = PlantedClassifier(1, restarts=0, random_state=0).fit(X[:500], y[:500] == 1)
+    assert est.link_ == "mean"
+    assert est.predict(X[:3]).dtype == bool
+    assert PlantedClassifier(1, fit_intercept=True, restarts=0, random_state=0).fit(X[:500], y[:500]).link_ == "logit"
+
+
+def test_fisher_information_of_a_softmax_is_the_expected_hessian():
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    p = softmax(THREE.predict(X), axis=1)
+    # With the probabilities for targets the Hessian is its expectation, and the gradient zero.
+    loss = objectives.SoftmaxLikelihood(X, p, "tanh", intercept=True)
+    sure = uncertainty(loss, loss.model.params(THREE))
+    hessian = loss.hessian(sure.estimate)
+    across = np.linalg.qr(loss.model.gauge(sure.estimate).T)[0]
+    inverse = np.linalg.pinv(hessian, rcond=1e-9, hermitian=True) / 60
+    keep = np.eye(len(hessian)) - across @ across.T
+    np.testing.assert_allclose(sure.covariance, keep @ inverse @ keep, rtol=1e-6, atol=1e-8)
+
+
+def test_random_labels_are_a_misfit_or_worse_than_nothing():
+    X, y = drawn(TWO, 3000)
+    est = PlantedClassifier(1, "tanh", restarts=0, link="logit", random_state=0)
+    with pytest.warns(ConvergenceWarning, match="misfit"):
+        est.fit(X, y ^ (np.abs(X[:, 0] * X[:, 1]) > 0.5))
+
+
+# The residual test.
+
+
+@pytest.mark.parametrize("network", [TWO, THREE], ids=["two classes", "three classes"])
+def test_p_values_of_the_right_model_are_uniform(network):
+    values = []
+    free = LabelProblem.of(*drawn(network, 10), 2, "tanh", link="logit", n_classes=network.n_outputs + (network is TWO))
+    for seed in range(60):
+        X, y = drawn(network, 800, seed)
+        problem = LabelProblem.of(X, y, 2, "tanh", link="logit", n_classes=free.n_classes)
+        values.append(label_p_value(problem, network, seed=seed))
+    assert kstest(values, "uniform").pvalue > 1e-3
+
+
+# Weights of rows and of classes.
+
+
+def test_weights_are_repeated_rows(three):
+    X, names, _ = three
+    X, names = X[:400], names[:400]
+    weight = np.random.default_rng(1).integers(0, 4, 400)
+    settings = {"link": "logit", "restarts": 0, "random_state": 0}
+    weighted = PlantedClassifier(1, "tanh", **settings).fit(X, names, sample_weight=weight)
+    repeated = PlantedClassifier(1, "tanh", **settings).fit(np.repeat(X, weight, axis=0), np.repeat(names, weight))
+    np.testing.assert_allclose(weighted.network_.weights, repeated.network_.weights, rtol=1e-6)
+    for part, error in weighted.standard_errors_.errors.items():
+        np.testing.assert_allclose(error, repeated.standard_errors_.errors[part], rtol=1e-5)
+    assert weighted.verdict_.p_value == pytest.approx(repeated.verdict_.p_value, rel=1e-5)
+    for name in ("status", "reason", "advice"):
+        assert getattr(weighted.result_, name) == getattr(repeated.result_, name)
+    assert weighted.result_.relative_loss == pytest.approx(repeated.result_.relative_loss, rel=1e-8)
+
+
+def test_held_out_rows_do_not_depend_on_how_often_a_row_is_given():
+    X, y = drawn(TWO, 200)
+    key, times = np.array([3, 4], np.uint32), np.arange(200) % 3 + 1
+    _, test = held_out(X, y, key)
+    _, again = held_out(np.repeat(X, times, axis=0), np.repeat(y, times), key)
+    assert set(np.repeat(np.arange(200), times)[again]) == set(test)
+
+
+def test_balanced_classes_move_the_intercept_alone():
+    """Weights w_c multiply the odds of class c, so log w_c is added to its log-odds; the neurons stay."""
+    rare = TWO.replace(intercept=-2.5)
+    X, y = drawn(rare, 8000)
+    plain = PlantedClassifier(2, "tanh", True, link="logit", random_state=0).fit(X, y)
+    est = PlantedClassifier(2, "tanh", True, link="logit", class_weight="balanced", random_state=0).fit(X, y)
+    moved = est.network_.intercept - plain.network_.intercept
+    error = np.hypot(*(e.standard_errors_.errors["intercept"] for e in (plain, est)))
+    assert moved == pytest.approx(np.log(np.mean(y == 0) / np.mean(y == 1)), abs=4 * float(error))
+    # Weighted, not repeated: the sandwich is wider than the Fisher information of the rows alone.
+    assert est.result_.details["expected_error"] > plain.result_.details["expected_error"]
+    given = {0: 1.0, 1: np.mean(y == 0) / np.mean(y == 1)}
+    same = PlantedClassifier(2, "tanh", True, class_weight=given, random_state=0).fit(X, y)
+    assert match(same.network_, est.network_).weight_error < 1e-6
+
+
+def test_sandwich_of_weighted_classes_against_its_parts():
+    X, y = drawn(TWO, 300)
+    factors = np.array([0.5, 2.0])
+    weight = factors[y]
+    loss = objectives.LogisticLikelihood(X, y, "tanh", bias=True, intercept=True, sample_weight=weight)
+    params = loss.model.params(TWO)
+    point = loss.model.canonical(params)
+    z = X @ point["weights"].T + point["bias"]
+    p = expit(np.tanh(z) @ point["output"] + point["intercept"])
+    slope = point["output"] / np.cosh(z) ** 2
+    J = np.column_stack([slope, np.ones(300), np.tanh(z), (slope[:, :, None] * X[:, None, :]).reshape(300, -1)])
+    A = (J * (weight * p * (1 - p))[:, None]).T @ J
+    S = (J * (weight**2 * (y - p) ** 2)[:, None]).T @ J
+    expected = np.linalg.inv(A) @ S @ np.linalg.inv(A)
+    np.testing.assert_allclose(uncertainty(loss, params, class_weight=factors).covariance, expected, rtol=1e-6)
+
+
+# Penalties.
+
+
+def test_penalised_logistic_regression_is_that_of_scikit_learn():
+    """One neuron of link "mean" is logistic regression: ½α‖w‖² on a mean is C = 1/(nα)."""
+    X, y = drawn(TWO, 400)
+    X = X / X.std(axis=0)
+    est = PlantedClassifier(1, link="mean", alpha=0.1, random_state=0).fit(X, y)
+    other = LogisticRegression(C=1 / (400 * 0.1), fit_intercept=False, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(est.network_.weights, other.coef_, rtol=1e-4)
+    assert "intervals are biased" in est.result_.reason or est.result_.status != "estimated"
+    assert est.standard_errors_.biased
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_errors_of_a_penalised_fit_are_those_of_its_own_coordinates(activation):
+    """B⁻¹AB⁻¹ at the minimum itself, carried to the canonical network by finite differences."""
+    X, y = drawn(TWO, 500)
+    problem = LabelProblem.of(X, y, 1, activation, link="logit", alpha=0.05)
+    est = PlantedClassifier(1, activation, link="logit", fit_intercept=False, alpha=0.05, random_state=0).fit(X, y)
+    loss = problem.objective()
+    params = problem.params(est.network_)
+    model, flat = loss.model, objectives.Flat(loss, params)
+    information = objectives.curvature_matrix(loss, params)[0] - np.diag(loss.flat_ridge(params))
+    bread = np.linalg.inv(np.asarray(objectives.curvature_matrix(loss, params)[0]))
+    covariance = bread @ np.asarray(information) @ bread / 500
+    canonical = lambda v: objectives.flatten(model.normalised(flat.params(v)))  # noqa: E731
+    start = np.asarray(objectives.flatten(params), dtype=float)
+    steps = 1e-6 * np.eye(len(start))
+    slope = np.array([(canonical(start + h) - canonical(start - h)) / 2e-6 for h in steps]).T
+    expected = np.sqrt(np.diagonal(slope @ covariance @ slope.T))
+    errors = est.standard_errors_
+    got = np.concatenate([errors.errors[name].ravel() for name in sorted(errors.errors)])
+    np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-6)
+
+
+def test_alpha_by_held_out_rows():
+    X, y = drawn(TWO, 150, 3)
+    est = PlantedClassifier(2, "tanh", True, link="logit", alpha="auto", restarts=1, random_state=0).fit(X, y)
+    assert est.alpha_ in est.alpha_losses_
+    assert est.alpha_losses_[est.alpha_] <= est.alpha_losses_[0.0] + 1e-12
+    assert est.result_.details.get("alpha", 0.0) == est.alpha_
+
+
+@pytest.mark.parametrize("link", ["mean", "logit"])
+def test_separable_labels_are_said_once_and_fitted(link):
+    X = np.random.default_rng(0).standard_normal((120, 2))
+    y = (X @ [1.0, -2.0] > 0).astype(int)
+    est = PlantedClassifier(1, "sigmoid", link=link, restarts=0, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="told apart without error") as said:
+        est.fit(X, y)
+    assert len(said) == 1
+    assert est.result_.status == "ambiguous"
+    assert est.alpha_ > 0
+    assert np.abs(est.network_.weights).max() < 100
+    assert est.score(X, y) > 0.97
+    assert est.certificate_.kind in ("local minimum", "global minimum")
+
+
+def test_a_neuron_that_runs_off_is_said_with_the_rows_that_would_settle_it():
+    """Two neurons of link "mean" on few rows of one step and one slope: the step has no finite length."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((150, 2))
+    p = 0.5 * (X[:, 0] > 0) + 0.5 * expit(X[:, 1])
+    y = (rng.random(150) < p).astype(float)
+    problem = LabelProblem.of(X, y, 2, "sigmoid")
+    step = Network([[1e3, 0.0], [0.0, 1.0]], [0.5, 0.5], "sigmoid")
+    off = runaway(problem, step)
+    assert off is not None
+    assert off.neuron == 0
+    assert "no finite minimiser: neuron 0 runs off" in off.reason
+    # At the shortest length that is possible the likelihood is 1.92 lower than at an infinite one.
+    loss = problem.objective()
+    value = lambda length: loss.value({"weights": np.array([[length, 0.0], [0.0, 1.0]])})  # noqa: E731
+    gap = 150 * (value(off.shortest) - value(1e6))
+    assert 0 <= gap <= 1.92 < 150 * (value(off.shortest / 2**0.5) - value(1e6))
+    assert 150 < off.rows < np.inf
+
+
+# The algorithms of Fu et al. (2018), and the command line.
+
+
+def test_algorithm_1_as_printed_and_its_sandwich(two):
+    from planted.datasets import make_planted
+
+    data = make_planted(4000, 2, 1, activation="sigmoid", weights=[[3.0, 1.0]], task="classification", random_state=0)
+    settings = {"link": "mean", "loss": "quadratic", "restarts": 0, "random_state": 0}
+    printed = PlantedClassifier(1, solver="gradient", split=True, **settings).fit(data.X, data.y)
+    newton = PlantedClassifier(1, **settings).fit(data.X, data.y)
+    np.testing.assert_allclose(printed.network_.weights, newton.network_.weights, rtol=1e-3)
+    loss = objectives.label_loss(data.X, data.y, 1)
+    assert np.abs(loss.gradient(newton.network_.weights)).max() < 1e-9
+    expected = uncertainty(loss, newton.network_.weights, robust=True).weights
+    np.testing.assert_allclose(newton.standard_errors_.weights, expected, rtol=1e-6)
+    likelihood = PlantedClassifier(1, link="mean", restarts=0, random_state=0).fit(data.X, data.y)
+    assert np.linalg.norm(expected) > np.linalg.norm(likelihood.standard_errors_.weights)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments), standalone_mode=False)
+
+
+def test_command_line_from_text_labels_to_predictions(tmp_path, three):
+    X, names, est = three
+    table, model, out = tmp_path / "flowers.csv", tmp_path / "model", tmp_path / "p.csv"
+    lines = [f"{a},{b},{name},2" for (a, b), name in zip(X[:1500].tolist(), names[:1500], strict=True)]
+    table.write_text("\n".join(["u,v,colour,w", *lines]) + "\n")
+    fit = ["fit", str(table), "--target", "colour", "--task", "classification", "--link", "logit", "--hidden", "2"]
+    fit += ["--activation", "tanh", "--weights", "w", "--restarts", "1", "--out", str(model), "--json", "--quiet"]
+    ran = run(*fit)
+    report = json.loads(ran.stdout)
+    assert report["status"] == "estimated"
+    assert report["method"] == "logit"
+    assert len(report["network"]["output"]) == 3
+    same = PlantedClassifier(2, "tanh", restarts=1, random_state=0).fit(X[:1500], names[:1500])
+    assert report["details"]["expected_error"] == pytest.approx(
+        same.result_.details["expected_error"] / 2**0.5, rel=0.01
+    )
+    exclude = ["--features", "u,v"]
+    ran = run("predict", str(model), str(table), "--target", "colour", *exclude, "--out", str(out), "--json")
+    scores = json.loads(ran.stdout)
+    assert scores["accuracy"] == pytest.approx(same.score(X[:1500], names[:1500]), abs=0.01)
+    assert out.read_text().splitlines()[0] == "label,probability blue,probability green,probability red"
+    ran = run("certify", str(model), str(table), "--target", "colour", *exclude, "--json")
+    assert json.loads(ran.stdout)["kind"] == "local minimum"
+    assert ran.return_value == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--link", "logit"], "--link is for labels"),
+        (["--task", "classification", "--alpha", "much"], "--alpha must be"),
+        (["--task", "classification", "--class-weight", "a"], "--class-weight must be"),
+        (["--task", "classification", "--link", "probit"], "unknown link"),
+        (["--task", "classification", "--loss", "hinge"], "unknown loss"),
+    ],
+)
+def test_requests_that_cannot_be(tmp_path, options, text):
+    table = tmp_path / "t.csv"
+    table.write_text("a,y\n1,0\n2,1\n3,0\n")
+    wrong = run("fit", str(table), *options)
+    assert isinstance(wrong.exception, ValueError)
+    assert text in str(wrong.exception)
