@@ -19,7 +19,7 @@ from planted.cli._common import (
     known,
     names_in,
     print_json,
-    read_network,
+    read_model,
     read_rows,
 )
 from planted.cli._patches import Patch, read_patches
@@ -66,16 +66,17 @@ def certify(
     from planted.certificates import assumptions, certify, run_descent
     from planted.cli._certify_labels import Labelled
     from planted.methods import FilterProblem, Free, Problem
-    from planted.networks import ConvNetwork, model_about
+    from planted.networks import ConvNetwork
 
-    network = read_network(model)
-    if task == "classification" or "classes" in model_about(model):
+    saved = read_model(model)
+    network = saved.network
+    if task == "classification" or saved.labels:
         if isinstance(network, ConvNetwork):
             raise ValueError(f"{model} holds a shared filter, which classification does not take")
         if descent is not None:
             raise ValueError("--descent is for regression, not for labels")
         place = Labelled(model, data, target, features)
-        certificate, problem = place.certified(network, seed)
+        certificate, problem = place.certified(saved, seed)
         if report is not None:
             write_page(report, problem, network, certificate, list(problem.names), names_in(target))
         return place.show(certificate, problem, network, seed, as_json)

@@ -20,7 +20,7 @@ class Labelled:
     target: str
     features: str | None
 
-    def certified(self, network: Any, seed: int) -> tuple[Any, Any]:
+    def certified(self, saved: Any, seed: int) -> tuple[Any, Any]:
         """The certificate of the network for the loss it was fitted with, and the problem that it solves."""
         import numpy as np
 
@@ -29,16 +29,22 @@ class Labelled:
         from planted.methods import Free, LabelProblem
         from planted.networks import model_about
 
-        about: dict[str, Any] = {"link": "mean", "classes": [0.0, 1.0], "loss": "likelihood", "alpha": 0.0}
-        about |= model_about(self.model)
+        network = saved.network
+        about: dict[str, Any] = {"loss": "likelihood", "alpha": 0.0} | model_about(self.model)
+        signature = saved.signature if saved.labels else None
+        classes = [0.0, 1.0] if signature is None else list(signature.classes)
+        link = "mean" if signature is None else signature.link
         columns = None if self.features is None else names_in(self.features)
-        table = open_table(source_of(self.data), names_in(self.target), columns, labels=True)
+        if columns is None and saved.encoding is not None:
+            table = saved.table(source_of(self.data), names_in(self.target))
+        else:
+            table = open_table(source_of(self.data), names_in(self.target), columns, labels=True)
         if table.X.shape[1] != network.n_features:
             raise ValueError(
                 f"{self.data} has {table.X.shape[1]} input columns but the network takes {network.n_features}"
             )
-        classes, labels = about["classes"], np.asarray(table.y)
-        if about["link"] == "mean" and not np.allclose(network.output, 1 / network.n_hidden):
+        labels = np.asarray(table.y)
+        if link == "mean" and not np.allclose(network.output, 1 / network.n_hidden):
             raise ValueError("a network of probabilities has all outputs 1/k: this one was not fitted to labels")
         strange = [label for label in np.unique(labels).tolist() if label not in classes]
         if strange:
@@ -50,7 +56,7 @@ class Labelled:
             table.X, codes, network.n_hidden, network.activation,
             free=Free(network.bias is not None, bool(np.any(network.intercept)), network.skip is not None),
             sample_weight=None if factors is None else factors[codes.astype(int)], class_weight=factors,
-            link=about["link"], n_classes=len(classes), loss=about["loss"], alpha=float(about["alpha"]),
+            link=link, n_classes=len(classes), loss=about["loss"], alpha=float(about["alpha"]),
             names=tuple(table.names),
         )  # fmt: skip
         return certify(problem.objective(), problem.params(network), seed=seed), problem

@@ -185,10 +185,7 @@ def _estimator(conv: bool, labels: bool, options: dict[str, Any]) -> Any:
 def _about(estimator: Any, data: Path, options: dict[str, Any]) -> dict[str, Any]:
     """What a network belongs to: the data's name and fingerprint, and the settings of the fit."""
     settings = {name: str(value) for name, value in options.items()}
-    about = {"file": data.name, **estimator.fingerprint_, "settings": settings}
-    if hasattr(estimator, "classes_"):
-        about |= estimator.about_
-    return about
+    return {"file": data.name, **estimator.fingerprint_, "settings": settings}
 
 
 def _fit_quietly(estimator: Any, X: Any, y: Any, **options: Any) -> None:

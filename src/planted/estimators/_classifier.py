@@ -297,14 +297,12 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         if "alpha_losses" in details:
             self.alpha_losses_ = details["alpha_losses"]
 
-    @property
-    def about_(self) -> dict[str, Any]:
-        """What `network_.save(path, about=est.about_)` needs so that the command line knows the labels again."""
+    def save(self, path: Any, about: Any = None, **known: Any) -> Any:
+        """Write the model to a file, with its classes and the loss that its network minimises; returns the path."""
         check_is_fitted(self)
-        return {
-            "task": "classification", "link": self.link_, "classes": self.classes_.tolist(), "loss": self.loss,
-            "alpha": self.alpha_, "class_factors": None if self._factors is None else self._factors.tolist(),
-        }  # fmt: skip
+        factors = None if self._factors is None else self._factors.tolist()
+        fitted = {"loss": self.loss, "alpha": self.alpha_, "class_factors": factors}
+        return super().save(path, {**(about or self.fingerprint_), **fitted}, **known)
 
     def _evidence(self, X: np.ndarray, y: np.ndarray, **about: Any) -> Evidence:
         network = displayed(self.result_.network, self.result_.uncertainty)

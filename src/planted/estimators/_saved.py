@@ -40,7 +40,7 @@ def signature_of(estimator: Any, **known: Any) -> Signature:
         targets=tuple(getattr(estimator, "target_names_", ())) or _default_targets(network),
         task="classification" if labels else "regression",
         classes=tuple(estimator.classes_.tolist()) if labels else (),
-        link=getattr(estimator, "link", "mean") if labels else "identity",
+        link=estimator.link_ if labels else "identity",
         patch=patch,
         mean=tuple(shown.mean.tolist()),
         scale=tuple(shown.scale.tolist()),

@@ -12,7 +12,7 @@ rows and over pieces of a block, so memory is bounded by p² and by (rows in a p
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -54,7 +54,7 @@ class Fit(RowObjective):
     0.5
     """
 
-    _arrays: tuple[str, ...] = ("rows", "model")
+    _arrays: ClassVar[tuple[str, ...]] = ("rows", "model")
     _static = ("loss",)
     non_negative = True
     model: Model

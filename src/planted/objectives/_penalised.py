@@ -6,7 +6,7 @@ and α the strength, ridge is α s_j² for weights and linear parts, α for outp
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -45,7 +45,7 @@ class Penalised(Fit):
     1.0
     """
 
-    _arrays = ("rows", "model", "ridge")
+    _arrays: ClassVar[tuple[str, ...]] = ("rows", "model", "ridge")
 
     @float64
     def __init__(self, rows: Rows, model: Model, loss: Loss, alpha: float, spread: ArrayLike) -> None:
