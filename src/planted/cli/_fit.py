@@ -146,7 +146,7 @@ def fit(
             estimator.save(out, _about(estimator, data, options), **signed)
         source.done()
         if plot is not None:
-            _draw(plot, estimator, source, shape)
+            _draw(plot, estimator, source, None if shape is None else (shape[0], shape[1]))
         if report is not None:
             estimator.report(report, names=source.names, targets=names_in(target), model=str(out or ""))
     return shown.show(as_json)

@@ -9,25 +9,29 @@ from typing import Annotated, Any
 import typer
 
 Patch = Annotated[
-    str | None, typer.Option(help="For a shared filter: X holds images, cut into patches of this HEIGHTxWIDTH.")
+    str | None,
+    typer.Option(
+        help="For a shared filter: X holds images, or a table names image files in a column 'image'; they are cut into "
+        "patches of this HEIGHTxWIDTH. 4x4/2x2 puts a patch every two pixels, so that patches overlap."
+    ),
 ]
 
 
-def patch_shape(text: str | None) -> tuple[int, int] | None:
-    """(height, width) from "4x4", None from None.
+def patch_shape(text: str | None) -> tuple[int, ...] | None:
+    """(height, width) from "4x4", (height, width, down, right) from "4x4/2x2", None from None.
 
-    >>> patch_shape("4x3")
-    (4, 3)
+    >>> patch_shape("4x3"), patch_shape("4x3/2x1")
+    ((4, 3), (4, 3, 2, 1))
     >>> patch_shape("4")
     Traceback (most recent call last):
-    ValueError: --patch must be HEIGHTxWIDTH such as 4x4, not '4'
+    ValueError: --patch must be HEIGHTxWIDTH such as 4x4, or 4x4/2x2 for patches that overlap, not '4'
     """
     if text is None:
         return None
-    found = re.fullmatch(r"([1-9]\d*)[xX×]([1-9]\d*)", text)
-    if found is None:
-        raise ValueError(f"--patch must be HEIGHTxWIDTH such as 4x4, not {text!r}")
-    return int(found[1]), int(found[2])
+    sides = re.fullmatch(r"([1-9]\d*)[xX×]([1-9]\d*)(?:/([1-9]\d*)[xX×]([1-9]\d*))?", text)
+    if sides is None:
+        raise ValueError(f"--patch must be HEIGHTxWIDTH such as 4x4, or 4x4/2x2 for patches that overlap, not {text!r}")
+    return tuple(int(side) for side in sides.groups() if side is not None)
 
 
 def read_patches(data: Path, target: str | None, patch: str | None, patches: int | None) -> tuple[Any, Any]:
@@ -37,11 +41,11 @@ def read_patches(data: Path, target: str | None, patch: str | None, patches: int
     Traceback (most recent call last):
     planted.numerics.reading.DataError: no data file at nowhere.npz
     """
-    from planted.datasets import read_arrays, to_patches
+    from planted.datasets import names_images, read_arrays, read_image_table, to_patches
 
     shape = patch_shape(patch)
-    X, y = read_arrays(data, target)
-    if shape is None and X.ndim == 4:
+    X, y = read_image_table(data, target) if names_images(data) else read_arrays(data, target)
+    if shape is None and (X.ndim == 4 or names_images(data)):
         raise ValueError(f"{data}: X holds images of {X.shape[1]}x{X.shape[2]} pixels: give --patch HEIGHTxWIDTH")
     if shape is None and X.ndim == 2 and patches is None:
         raise ValueError(f"{data}: X has flat rows: give --patches, how many patches make up a row")

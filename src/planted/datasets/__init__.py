@@ -1,5 +1,6 @@
 """Data: planted, with a known teacher, and read from files."""
 
+from planted.datasets._images import names_images, read_image_table, read_images
 from planted.datasets._patches import images_to_patches, make_planted_conv, patch_to_image, to_patches
 from planted.datasets._planted import INPUTS, TASKS, make_planted
 from planted.datasets._tables import DataError, Table, open_table, read_arrays, read_inputs, read_table, write_table
@@ -17,9 +18,12 @@ __all__ = [
     "images_to_patches",
     "make_planted",
     "make_planted_conv",
+    "names_images",
     "open_table",
     "patch_to_image",
     "read_arrays",
+    "read_image_table",
+    "read_images",
     "read_inputs",
     "read_table",
     "teacher_output",

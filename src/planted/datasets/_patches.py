@@ -91,12 +91,16 @@ def make_planted_conv(
 
 
 def images_to_patches(images: ArrayLike, patch_shape: Sequence[int]) -> np.ndarray:
-    """Non-overlapping patches (n, k, h·w·c) of images (n, H, W) or (n, H, W, c), row by row.
+    """Patches (n, k, h·w·c) of images (n, H, W) or (n, H, W, c), row by row.
 
-    Within a patch, entries run over rows, then columns, then channels: `patch_to_image` undoes it.
+    Within a patch, entries run over rows, then columns, then channels: `patch_to_image` undoes it. A `patch_shape` of
+    two numbers (h, w) cuts images without overlap or rest. Four numbers (h, w, down, right) put a patch every `down`
+    rows and `right` columns, so that patches overlap or leave gaps; what does not fill a patch at the end is left out.
 
     >>> images_to_patches(np.arange(16.0).reshape(1, 4, 4), (2, 2))[0, 1]
     array([2., 3., 6., 7.])
+    >>> images_to_patches(np.arange(16.0).reshape(1, 4, 4), (2, 2, 1, 2)).shape
+    (1, 6, 4)
     >>> images_to_patches(np.ones((1, 5, 4)), (2, 2))
     Traceback (most recent call last):
     ValueError: images of 5x4 pixels do not split into patches of 2x2 without overlap or rest
@@ -105,8 +109,14 @@ def images_to_patches(images: ArrayLike, patch_shape: Sequence[int]) -> np.ndarr
     pixels = as_matrix("images", images, 4 if array.ndim == 4 else 3)
     if pixels.ndim == 3:
         pixels = pixels[..., None]
-    h, w = check_patch_shape(patch_shape)
+    h, w, down, right = check_patch_grid(patch_shape)
     n, height, width, channels = pixels.shape
+    if height < h or width < w:
+        raise ValueError(f"images of {height}x{width} pixels have no patch of {h}x{w}")
+    if len(patch_shape) == 4:
+        windows = np.lib.stride_tricks.sliding_window_view(pixels, (h, w), axis=(1, 2))[:, ::down, ::right]
+        grid = windows.transpose(0, 1, 2, 4, 5, 3)
+        return np.ascontiguousarray(grid.reshape(n, grid.shape[1] * grid.shape[2], h * w * channels))
     if height % h or width % w:
         raise ValueError(
             f"images of {height}x{width} pixels do not split into patches of {h}x{w} without overlap or rest"
@@ -116,7 +126,9 @@ def images_to_patches(images: ArrayLike, patch_shape: Sequence[int]) -> np.ndarr
 
 
 def to_patches(X: ArrayLike, n_patches: int | None = None, patch_shape: Sequence[int] | None = None) -> np.ndarray:
-    """Patches (n, k, p) from patches, flat rows with `n_patches`, or images with a `patch_shape` (height, width).
+    """Patches (n, k, p) from patches, flat rows with `n_patches`, or images with a `patch_shape`.
+
+    See :func:`images_to_patches` for shapes; (height, width) is enough for patches that do not overlap.
 
     >>> to_patches(np.ones((3, 4, 6)), patch_shape=(2, 3)).shape
     (3, 4, 6)
@@ -150,24 +162,27 @@ def patch_to_image(patch: ArrayLike, patch_shape: Sequence[int]) -> np.ndarray:
            [3., 4.]])
     """
     entries = as_matrix("patch", patch, 1)
-    h, w = check_patch_shape(patch_shape)
+    h, w, _, _ = check_patch_grid(patch_shape)
     if len(entries) % (h * w):
         raise ValueError(f"a filter of {len(entries)} entries is no patch of {h}x{w}")
     image = entries.reshape(h, w, -1)
     return image[..., 0] if image.shape[2] == 1 else image
 
 
-def check_patch_shape(patch_shape: Sequence[int]) -> tuple[int, int]:
-    """(h, w), or a ValueError unless it is two positive integers.
+def check_patch_grid(patch_shape: Sequence[int]) -> tuple[int, int, int, int]:
+    """(height, width, down, right), or a ValueError unless `patch_shape` is two or four positive integers.
 
-    >>> check_patch_shape((2, 3))
-    (2, 3)
+    >>> check_patch_grid((2, 3)), check_patch_grid((2, 3, 1, 1))
+    ((2, 3, 2, 3), (2, 3, 1, 1))
     """
     try:
-        h, w = (int(side) for side in patch_shape)
-        valid = h > 0 and w > 0 and (h, w) == tuple(patch_shape)
+        sides = tuple(int(side) for side in patch_shape)
+        valid = len(sides) in (2, 4) and min(sides) > 0 and sides == tuple(patch_shape)
     except (TypeError, ValueError):
         valid = False
     if not valid:
-        raise ValueError(f"patch_shape must be two positive integers (height, width), not {patch_shape!r}")
-    return h, w
+        raise ValueError(
+            f"patch_shape must be two positive integers (height, width), or four for patches that overlap (height, "
+            f"width, down, right), not {patch_shape!r}"
+        )
+    return (*sides, *sides)[:4]  # type: ignore[return-value]

@@ -23,7 +23,7 @@ from planted.rows import Block, ChunkedRows, Rows, Survey
 
 
 class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
-    """Recover a filter shared by non-overlapping patches, and the output weight of each patch.
+    """Recover a filter shared by patches, and the output weight of each patch.
 
     y = Σ_i output_i φ(filter·Z_i) + noise; see :mod:`planted.methods.filters.shared` for how. A fit that does not
     recover the network warns and says why in `result_`.
@@ -32,8 +32,10 @@ class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
     ----------
     n_patches : int, optional
         Patches k in a flat row (n, k·p). Arrays (n, k, p) need none.
-    patch_shape : (int, int), optional
-        Height and width of a patch; X then holds images (n, H, W) or (n, H, W, channels).
+    patch_shape : (int, int) or (int, int, int, int), optional
+        Height and width of a patch; X then holds images (n, H, W) or (n, H, W, channels). Two more numbers, the steps
+        down and right from patch to patch, let patches overlap. They are fitted like others, and `result_` says that
+        the theorems are about patches that do not.
     activation : str, Activation or callable
         φ.
     n_filters : int

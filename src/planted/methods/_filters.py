@@ -11,6 +11,7 @@ import numpy as np
 
 from planted.certificates import uncertainty
 from planted.inputs import Gaussian
+from planted.methods._filter_coverage import outside_theory
 from planted.methods._filter_polish import ConvChart, expected_error, residual_test
 from planted.methods._finish import left_open, smooth_objective, worst_row
 from planted.methods._problem import Problem
@@ -86,6 +87,12 @@ class FilterProblem(Problem):
         law = Gaussian.fit(self.survey.X.reshape(-1, p))
         return Gaussian(np.zeros(p), np.atleast_2d(law.cov)).whiten(np.eye(p))
 
+    @cached_property
+    def remark(self) -> str:
+        """What the theorems on a shared filter do not cover here, in words; empty if nothing is seen."""
+        broken = outside_theory(self.survey.X, self.whitener)
+        return f"{broken}, which the theorems on restarts and spurious minima do not cover" if broken else ""
+
     @property
     def model(self) -> Any:
         """One shared filter, or several."""
@@ -129,6 +136,7 @@ class FilterProblem(Problem):
             p_value=np.nan if relative <= ROUNDED else residual_p_value(survey.X, survey.y, network),
             structure=structure,
             noise=f"the noise leaves the weights uncertain by {error:.2g}, relatively",
+            remark=self.remark,
             precision=errors.relative_error,
         )
         return judge(facts)
