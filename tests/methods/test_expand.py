@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import jax
 import numpy as np
 import pytest
 
-from planted import activations, datasets, match
+from planted import Network, PlantedRegressor, activations, datasets, match
 from planted.inputs import Gaussian
 from planted.methods import METHODS, Free, Problem
 from planted.methods._merge import merge
@@ -147,3 +148,24 @@ def test_correlated_inputs_with_a_mean_and_an_intercept():
     found = METHODS["expand"](Problem.of(data.X, data.y + 3.0, 4, free=Free(intercept=True), random_state=1))
     assert match(found.network, data.teacher).weight_error < 1e-6
     assert found.network.intercept == pytest.approx(3.0, abs=1e-6)
+
+
+def test_more_neurons_than_inputs_of_unequal_strength_are_recovered():
+    rng = np.random.default_rng(3)
+    W, b = rng.standard_normal((7, 4)), 0.5 * rng.standard_normal(7)
+    a = np.array([1.0, -1.0, 0.7, -0.5, 0.3, 0.1, 0.014])
+    teacher = Network(W, a, "relu", b, 0.3)
+    X = rng.standard_normal((900, 4))
+    est = PlantedRegressor(7, activation="relu", fit_bias=True, fit_intercept=True, random_state=0)
+    est.fit(X, teacher.predict(X))
+    assert est.result_.status == "recovered"
+    assert match(est.network_, teacher).weight_error < 1e-9
+
+
+def test_a_width_that_explains_the_rows_is_reported():
+    data = datasets.make_planted(900, 4, 5, activation="tanh", weights="gaussian", output="mixed", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = METHODS["expand"](Problem.of(data.X, data.y, 4, "tanh"))
+    assert result.status == "misfit"
+    assert result.details["explaining_width"] == 5

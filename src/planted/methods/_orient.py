@@ -3,11 +3,16 @@ r"""The sign of each neuron, which the symmetric part leaves open, from the line
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 import scipy.optimize
 from numpy.typing import ArrayLike
 
 from planted.activations import Activation
 from planted.starts.output_layer import nearest_signs
+
+# Signs are right where what they miss is this small beside the sum; and how many patterns are compared otherwise.
+_MATCHED = 1e-6
+_ENUMERATED, _HALVED, _COMPARED = 14, 40, 4096
 
 
 def orientation(
@@ -23,7 +28,8 @@ def orientation(
     r"""Signs s (k,) such that Σ_i c_i φ(s_i(w_i·x + b_i)) has the linear part and constant that were fitted.
 
     Even ψ: linear = tilt Σ_i s_i c_i w_i, and intercept = tilt Σ_i s_i c_i b_i where no intercept is free. Least
-    squares over −1 ≤ s ≤ 1, rounded: for rows in general position the box has a single solution as long as k < 2dm.
+    squares over −1 ≤ s ≤ 1, rounded: for rows in general position the box often has a single solution as long as
+    k < 2dm. Where the rounded signs miss the linear part, whole patterns are compared (:func:`signs_of_sum`).
     Odd ψ about a constant: intercept = offset Σ_i s_i c_i with neuron (s_i w_i, s_i c_i); see :func:`nearest_signs`.
 
     Parameters
@@ -50,10 +56,70 @@ def orientation(
         if bias is not None and not fit_intercept:
             system = np.vstack([system, activation.tilt * outputs * bias])
             goal = np.append(goal, intercept)
-        solution = scipy.optimize.lsq_linear(system, goal, bounds=(-1.0, 1.0), tol=1e-12)
-        return np.where(solution.x < 0, -1.0, 1.0)
+        return signs_of_sum(system, goal)
     if activation.centred_parity == "odd" and activation.offset and not fit_intercept:
         return nearest_signs(output, np.asarray(intercept) / activation.offset)
     if activation.centred_parity == "odd":
         return np.where(outputs[0] < 0, -1.0, 1.0)
     return np.ones(len(weights))
+
+
+def signs_of_sum(columns: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    r"""Signs s (k,) for which columns·s, columns (r, k), is nearest to a goal (r,).
+
+    The box −1 ≤ s ≤ 1 is tried first. If its rounded solution misses the goal and at most 14 more columns than rows
+    are there, every pattern of as many signs is completed by a linear solve. Up to forty columns are otherwise split in
+    halves: sums of all patterns of one half are looked up for those of the other along one direction, and the nearest
+    4,096 pairs are compared in full.
+
+    Examples
+    --------
+    >>> columns = np.random.default_rng(0).standard_normal((3, 12))
+    >>> truth = np.where(np.arange(12) % 3, 1.0, -1.0)
+    >>> bool(np.all(signs_of_sum(columns, columns @ truth) == truth))
+    True
+    """
+    k = columns.shape[1]
+    solution = scipy.optimize.lsq_linear(columns, goal, bounds=(-1.0, 1.0), tol=1e-12)
+    rounded = np.where(solution.x < 0, -1.0, 1.0)
+
+    def missed(patterns: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(patterns @ columns.T - goal, axis=1)
+
+    if missed(rounded[None])[0] <= _MATCHED * float(np.linalg.norm(columns)) or k > _HALVED:
+        return rounded
+    _, triangle, order = scipy.linalg.qr(columns, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diagonal(triangle))
+    rank = int(np.sum(diagonal > 1e-10 * diagonal[0]))
+    if k - rank <= _ENUMERATED:
+        free = _patterns(k - rank)
+        inside, outside = order[:rank], order[rank:]
+        solved = np.linalg.lstsq(columns[:, inside], goal[:, None] - columns[:, outside] @ free.T, rcond=None)[0].T
+        patterns = np.empty((len(free), k))
+        patterns[:, outside], patterns[:, inside] = free, np.where(solved < 0, -1.0, 1.0)
+    else:
+        patterns = _halved(columns, goal)
+    patterns = np.vstack([rounded, patterns])
+    return patterns[int(missed(patterns).argmin())]
+
+
+def _patterns(count: int) -> np.ndarray:
+    """All patterns (2^count, count) of signs."""
+    return 1.0 - 2.0 * ((np.arange(2**count)[:, None] >> np.arange(count)) & 1)
+
+
+def _halved(columns: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    """Patterns whose sum is nearest to the goal along one direction."""
+    mix = np.sqrt(np.arange(2.0, len(goal) + 2)) % 1.0
+    values, wanted, half = mix @ columns, float(mix @ goal), columns.shape[1] // 2
+    left, right = _patterns(half), _patterns(columns.shape[1] - half)
+    sums, others = left @ values[:half], wanted - right @ values[half:]
+    order = np.argsort(sums)
+    place = np.searchsorted(sums[order], others)
+    pairs = []
+    for shift in (-1, 0):
+        index = order[np.clip(place + shift, 0, len(order) - 1)]
+        gap = np.abs(sums[index] - others)
+        nearest = np.argpartition(gap, min(_COMPARED, len(gap) - 1))[:_COMPARED]
+        pairs.append(np.column_stack([left[index[nearest]], right[nearest]]))
+    return np.vstack(pairs)

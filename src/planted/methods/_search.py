@@ -103,11 +103,17 @@ def _padded(params: dict[str, Any], signs: np.ndarray | None, idle: int) -> tupl
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run's parameters at the wanted width, its loss on the search's rows, and its descents."""
+    """One run's parameters at the wanted width, its loss on the search's rows, and its descents.
+
+    `wide_loss` is the loss of its widest network relative to what a linear function leaves; `explaining_width` the
+    smallest width at which the run explained its rows, zero if it never did.
+    """
 
     params: dict[str, Any]
     loss: float
     descents: dict[str, Descent]
+    wide_loss: float = float("nan")
+    explaining_width: int = 0
 
 
 def same_minimum(one: Attempt, other: Attempt) -> bool:
@@ -153,6 +159,8 @@ class Search:
     Z: np.ndarray
     rows: ArrayRows
     some: np.ndarray
+    targets: np.ndarray
+    share: np.ndarray | None
     whitener: np.ndarray
     linear: np.ndarray
     spread: float
@@ -194,6 +202,8 @@ class Search:
             Z=Z,
             rows=rows,
             some=Z[:few],
+            targets=targets,
+            share=None if weight is None else share,
             whitener=whitener,
             linear=linear,
             spread=left,

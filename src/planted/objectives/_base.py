@@ -18,8 +18,8 @@ from planted.activations import Activation
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64, to_jax, to_numpy
 from planted.numerics.pytrees import Pytree
+from planted.objectives._host import HESSIAN_WORK, is_small
 from planted.objectives._host import hessian as host_hessian
-from planted.objectives._host import is_small
 from planted.objectives._host import value as host_value
 from planted.objectives._host import value_and_gradient as host_value_and_gradient
 from planted.objectives._models import Model, Params, check_weights, named
@@ -177,7 +177,7 @@ class Objective(Pytree, ABC):
         A dict is flattened by sorted names, each array row by row.
         """
         checked = self.check(params)
-        if is_small(self, checked):
+        if is_small(self, checked, HESSIAN_WORK):
             matrix = host_hessian(self, checked)
             return (matrix + matrix.T) / 2
         leaves, structure = jax.tree.flatten(checked)

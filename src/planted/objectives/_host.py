@@ -22,6 +22,8 @@ from planted.objectives._losses import SMALLEST, BernoulliMean
 
 LARGEST_WORK = 2_000_000
 """Rows × neurons × inputs up to which the host computes."""
+HESSIAN_WORK = 20_000_000
+"""The same for whole Hessians, which are products of tall matrices here and of one vector after another there."""
 _JACOBIAN_ENTRIES = 4_000_000
 
 
@@ -41,7 +43,7 @@ class Point(NamedTuple):
     complement: np.ndarray | None = None
 
 
-def is_small(objective: Any, params: Any) -> bool:
+def is_small(objective: Any, params: Any, work: int = LARGEST_WORK) -> bool:
     """Whether an objective at these parameters is one for the host: dense, a known loss and activation, few rows."""
     model, rows = objective.model, objective.rows
     if not (objective.on_host and isinstance(params, dict) and "weights" in params):
@@ -50,7 +52,7 @@ def is_small(objective: Any, params: Any) -> bool:
     if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
         return False
     k, d = np.shape(params["weights"])
-    return rows.size * max(k, 1) * d <= LARGEST_WORK
+    return rows.size * max(k, 1) * d <= work
 
 
 def at(objective: Any, params: dict[str, Any]) -> Point:

@@ -8,6 +8,7 @@ from planted.solvers._gauss_newton import gauss_newton
 from planted.solvers._lbfgs import lbfgs
 from planted.solvers._least_squares import least_squares
 from planted.solvers._newton import newton_polish
+from planted.solvers._projection import SeparableRows, variable_projection
 from planted.solvers._result import Descent, History
 from planted.solvers._sample_newton import sample_newton
 from planted.solvers._traced_descent import traced_descent
@@ -22,6 +23,7 @@ __all__ = [
     "History",
     "Monitor",
     "Perturbation",
+    "SeparableRows",
     "TracedEnd",
     "descend",
     "gauss_newton",
@@ -37,4 +39,5 @@ __all__ = [
     "traced_lbfgs",
     "traced_least_squares",
     "unit_rows",
+    "variable_projection",
 ]

@@ -3,7 +3,7 @@
 A network of the right size seldom descends to the teacher from a random start. With half as many neurons again or
 more it reaches the data almost always; its superfluous neurons are then copies or idle, and joining them, a few at
 a time with a short descent after each, leaves the teacher (:class:`planted.methods.Search`). It begins from up to
-twelve independent starts.
+twelve independent starts. Descents are second-order where that is affordable (:mod:`planted.methods._second_order`).
 """
 
 from __future__ import annotations
@@ -12,17 +12,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from planted.methods._finish import explained, refine
+from planted.methods._finish import Refined, explained, refine
 from planted.methods._method import Method
 from planted.methods._orient import orientation
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.methods._search import PLENTY, SCARCE, WORTHY, Attempt, Search, same_minimum
+from planted.methods._second_order import second_order_plan, second_order_run
+from planted.methods._verdict import EXACT
 from planted.networks import Network
 from planted.numerics import random
 
 _RUNS = 12
 _ROWS_PER_WEIGHT = 6
+# A relative loss below which descending further moves weights by rounding errors only.
+_ROUNDING = 1e-25
 
 
 def start(problem: Problem) -> Start:
@@ -50,28 +54,49 @@ def start(problem: Problem) -> Start:
             # Signs follow from a sum of signed outputs: with many neurons only precise outputs tell patterns apart.
             wider = replace(white, free=replace(free, intercept=True))
             near = replace(search, free=wider.free).network(attempt.params)
-            network = _reoriented(refine(wider, near).network)
-        done = refine(white, network)
+            network = _reoriented(_refined(wider, near).network)
+        done = _refined(white, network)
         agreeing = sum(same_minimum(attempt, other) for other in attempts)
+        widths = [other.explaining_width for other in attempts if other.explaining_width]
         return Start(
             done.network.replace(weights=done.network.weights @ search.whitener, **_on_inputs(done.network, search)),
             "expand",
             done.loss,
             attempt.descents | done.descents,
-            {"run_losses": np.array([other.loss for other in attempts]), "agreeing_runs": agreeing},
+            {
+                "run_losses": np.array([other.loss for other in attempts]),
+                "wide_losses": np.array([other.wide_loss for other in attempts]),
+                "explaining_width": min(widths, default=0),
+                "agreeing_runs": agreeing,
+            },
         )
 
-    for run in range(_RUNS):
-        schedule = schedules[run % len(schedules)]
-        attempt = search.run(schedule, random.fold_in(problem.key, run))
+    for run, ratio in enumerate(second_order_plan(search, _RUNS)):
+        key = random.fold_in(problem.key, run)
+        if ratio is None:
+            attempt = search.run(schedules[run % len(schedules)], key)
+        else:
+            attempt = second_order_run(search, ratio, key)
         lowest = all(attempt.loss <= (1 + search.agree) * other.loss for other in attempts)
         agreed = lowest and any(same_minimum(attempt, other) for other in attempts)
         attempts.append(attempt)
-        if agreed or (lowest and attempt.loss <= WORTHY):
+        # Second-order runs end at the minimum; refining one that does not explain its rows would change nothing.
+        if agreed or (lowest and attempt.loss <= (WORTHY if ratio is None else EXACT)):
             result = conclude(attempt)
             if agreed or explained(problem, result):
                 return result
     return conclude(min(attempts, key=lambda attempt: attempt.loss))
+
+
+def _refined(problem: Problem, network: Network) -> Refined:
+    """The network at the minimum of its loss; as it is where it explains the rows to rounding already."""
+    survey = problem.survey
+    if problem.activation.on_host:
+        squares = np.sum((network.predict(survey.X) - survey.y).reshape(len(survey.y), -1) ** 2, axis=1)
+        loss = 0.5 * float(np.average(squares, weights=survey.weight))
+        if 2 * loss <= _ROUNDING * survey.variance:
+            return Refined(network, loss)
+    return refine(problem, network)
 
 
 def _on_inputs(network: Network, search: Search) -> dict[str, np.ndarray]:

@@ -1,0 +1,236 @@
+r"""Variable projection: Levenberg–Marquardt on the hidden rows alone, the layers that enter linearly solved exactly.
+
+The squared loss of f(x) = N(x) b + Σ_i a_i ψ(v_i·x̃) is linear in the outputs a and in the coefficients b of the
+nuisance columns N (a constant, and the inputs where a linear part is split off). For rows V they are a least-squares
+fit, so the loss is a function of V alone. With P the projection onto the complement of the columns (N, ψ(XVᵀ)) and r =
+Py, Kaufman's step (1975) solves
+
+    (T ᵀPT ∘ (AᵀA ⊗ 11ᵀ) + ν diag + μI) s = (r A ∘ ψ'(z))ᵀ x̃ − μV,      T_(n, ia) = ψ'(z_ni) x̃_na.
+
+The decay μ is a fraction of the loss itself, so that it keeps neurons from growing into steps or into pairs that
+cancel while the loss is large, and is gone where the loss is zero: convergence stays quadratic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg.blas import dsyrk
+
+from planted.activations import Activation
+from planted.numerics.progress import Progress, silent
+from planted.numerics.threads import one_thread
+from planted.solvers._iterate import Ending, Solver, iterate
+from planted.solvers._result import Descent
+
+_DAMPINGS = (1e-2, 1e-14, 1e10)
+# Singular values of the linear columns, and diagonal entries of the curvature, below this share count as zero.
+_SINGULAR, _LEAST = 1e-13, 1e-10
+
+
+@dataclass(frozen=True)
+class SeparableRows:
+    """Rows for a network whose linear layers are solved exactly.
+
+    Attributes
+    ----------
+    X : array (n, q)
+        Inputs, followed by a column of ones where neurons have biases.
+    nuisance : array (n, l)
+        Columns that enter linearly beside the neurons.
+    y : array (n, m)
+    activation : Activation
+        ψ(z) = φ(z) − offset − tilt·z.
+    weight : array (n,), optional
+        Square roots of row weights.
+
+    Examples
+    --------
+    >>> from planted import activations
+    >>> X = np.array([[1.0], [-1.0], [2.0]])
+    >>> rows = SeparableRows(X, np.ones((3, 1)), np.abs(X), activations.get("abs"))
+    >>> round(rows.at(np.ones((1, 1))).value, 12)
+    0.0
+    """
+
+    X: np.ndarray
+    nuisance: np.ndarray
+    y: np.ndarray
+    activation: Activation
+    weight: np.ndarray | None = None
+
+    def at(self, rows: np.ndarray) -> ProjectedPoint:
+        """The loss at hidden rows (k, q), with the linear layers solved."""
+        z, act = self.X @ rows.T, self.activation
+        columns = np.column_stack([self.nuisance, act(z) - act.offset - act.tilt * z])
+        y = self.y
+        if self.weight is not None:
+            columns, y = columns * self.weight[:, None], y * self.weight[:, None]
+        if not np.isfinite(columns).all():
+            return ProjectedPoint(rows, z, columns, y, np.zeros((columns.shape[1], y.shape[1])), y, np.inf)
+        # Columns of any size count: an idle neuron's is tiny.
+        scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+        basis, triangle = scipy.linalg.qr(columns / scale, mode="economic", check_finite=False, overwrite_a=True)
+        left, values, right = np.linalg.svd(triangle)
+        known = values > _SINGULAR * values[0]
+        basis = basis @ left[:, known]
+        projected = basis.T @ y
+        solution = (right[known].T @ (projected / values[known, None])) / scale[:, None]
+        residual = y - basis @ projected
+        return ProjectedPoint(rows, z, basis, y, solution, residual, 0.5 * float(np.sum(residual**2)) / len(y))
+
+
+@dataclass
+class ProjectedPoint:
+    """Rows (k, q), pre-activations (n, k), a basis of the linear columns, their coefficients, and what they leave."""
+
+    rows: np.ndarray
+    z: np.ndarray
+    basis: np.ndarray
+    y: np.ndarray
+    solution: np.ndarray
+    residual: np.ndarray
+    value: float
+    gradient_norm: float = np.inf
+    damping: float = _DAMPINGS[0]
+    growth: float = 2.0
+    model: Any = None
+    length: float = np.inf
+
+    @property
+    def output(self) -> np.ndarray:
+        """The outputs (m, k)."""
+        return self.solution[-len(self.rows) :].T
+
+
+def variable_projection(
+    rows: SeparableRows,
+    start: np.ndarray,
+    *,
+    steps: int = 100,
+    target: float = 0.0,
+    decay: float = 0.0,
+    patience: tuple[int, float] = (15, 0.9),
+    progress: Progress = silent,
+) -> Descent:
+    """Minimise the squared loss over hidden rows, the linear layers being solved exactly at each.
+
+    Parameters
+    ----------
+    rows : SeparableRows
+    start : array (k, q)
+    steps : int
+        Largest number of accepted or rejected steps.
+    target : float
+        Stop as soon as the loss ½ mean r² is at most this.
+    decay : float
+        The penalty on the squares of the rows, in units of loss/k.
+    patience : (int, float)
+        Stop when so many steps leave more than this fraction of the loss.
+
+    Returns
+    -------
+    Descent
+        Its `params` are a dict of "rows" (k, q), "output" (m, k) and "nuisance" (m, l).
+
+    Examples
+    --------
+    >>> from planted import activations
+    >>> X = np.random.default_rng(0).standard_normal((50, 2))
+    >>> y = np.tanh(X @ [[1.0], [0.5]])
+    >>> rows = SeparableRows(X, np.ones((50, 1)), y, activations.get("tanh"))
+    >>> variable_projection(rows, np.array([[0.5, 1.0]])).params["rows"].round(6)
+    array([[1. , 0.5]])
+    """
+    solver = _VariableProjection(target, decay, patience)
+    # Blocks are small, and a threaded BLAS would wait more than it works.
+    with np.errstate(over="ignore", invalid="ignore"), one_thread():
+        return iterate(solver, rows, start, steps=steps, progress=progress)
+
+
+class _VariableProjection(Solver):
+    def __init__(self, target: float, decay: float, patience: tuple[int, float]) -> None:
+        self.target, self.decay, self.patience = target, decay, patience
+        self.values: list[float] = []
+
+    def init(self, problem: SeparableRows, params: np.ndarray) -> ProjectedPoint:
+        self.problem = problem
+        return problem.at(np.array(params, dtype=np.float64))
+
+    def _equations(self, point: ProjectedPoint) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Curvature with its decay, downhill gradient, damping diagonal, and the decay μ."""
+        rows, X, act = point.rows, self.problem.X, self.problem.activation
+        slope = act.derivative(point.z) - act.tilt
+        if self.problem.weight is not None:
+            slope = slope * self.problem.weight[:, None]
+        tangent = (slope[:, :, None] * X[:, None, :]).reshape(len(X), -1)
+        tangent -= point.basis @ (point.basis.T @ tangent)
+        output, n = point.output, len(X)
+        # The upper triangle alone, which is what the factorisation reads.
+        curvature = dsyrk(1.0 / n, tangent.T)
+        k, q = rows.shape
+        curvature *= np.repeat(np.repeat(output.T @ output, q, axis=0), q, axis=1)
+        downhill = ((point.residual @ output) * slope).T @ X / n
+        mu = 2 * self.decay * point.value / k
+        downhill = downhill - mu * rows
+        diagonal = np.diagonal(curvature).copy()
+        diagonal = np.maximum(diagonal, _LEAST * np.max(diagonal, initial=1e-300))
+        curvature[np.diag_indices(len(curvature))] += mu
+        return curvature, downhill.ravel(), diagonal, mu
+
+    def step(self, state: ProjectedPoint, count: int) -> ProjectedPoint | None:
+        if state.model is None:
+            state.model = self._equations(state)
+            state.gradient_norm = float(np.linalg.norm(state.model[1]))
+        curvature, downhill, diagonal, _ = state.model
+        damped = curvature.copy()
+        damped[np.diag_indices(len(damped))] += state.damping * diagonal
+        try:
+            factor = scipy.linalg.cho_factor(damped, check_finite=False, overwrite_a=True)
+            move = scipy.linalg.cho_solve(factor, downhill, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            move = np.full(len(downhill), np.nan)
+        if not np.isfinite(move).all():
+            return replace(state, value=np.inf, model=None)
+        state.length = float(np.linalg.norm(move)) / max(float(np.linalg.norm(state.rows)), 1e-300)
+        trial = self.problem.at(state.rows + move.reshape(state.rows.shape))
+        trial.model = 0.5 * float(move @ (downhill + state.damping * diagonal * move))
+        return trial
+
+    def accept(self, state: ProjectedPoint, trial: ProjectedPoint) -> None:
+        mu = state.model[3]
+        gain = state.value - trial.value + 0.5 * mu * (np.sum(state.rows**2) - np.sum(trial.rows**2))
+        if np.isfinite(trial.value) and gain > 0:
+            ratio = gain / max(trial.model, 1e-300)
+            factor = 0.1 if ratio > 0.9 else max(1 / 3, 1 - (2 * ratio - 1) ** 3)
+            damping = max(state.damping * factor, _DAMPINGS[1])
+            norms = np.linalg.norm(trial.rows, axis=1)
+            for name in ("rows", "z", "basis", "solution", "residual", "value"):
+                setattr(state, name, getattr(trial, name))
+            state.damping, state.growth, state.model = damping, 2.0, None
+            degree = self.problem.activation.homogeneity
+            if degree is not None and norms.min() > 0:
+                # The length of a row says nothing that its output does not.
+                state.rows, state.z = state.rows / norms[:, None], state.z / norms
+                state.solution = state.solution.copy()
+                state.solution[-len(norms) :] *= (norms**degree)[:, None]
+        else:
+            state.damping, state.growth = state.damping * state.growth, 2 * state.growth
+        self.values.append(state.value)
+
+    def terminate(self, state: ProjectedPoint) -> Ending | None:
+        if not np.isfinite(state.value):
+            return Ending.INFINITE
+        if state.value <= self.target:
+            return Ending.FLOOR
+        if state.damping > _DAMPINGS[2] or state.length < 1e-15:
+            return Ending.NO_STEP
+        window, fraction = self.patience
+        slow = len(self.values) > window and state.value > fraction * self.values[-window - 1]
+        return Ending.PATIENCE if slow else None
+
+    def params(self, state: ProjectedPoint) -> dict[str, np.ndarray]:
+        return {"rows": state.rows, "output": state.output, "nuisance": state.solution[: -len(state.rows)].T}

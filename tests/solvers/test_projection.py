@@ -1,0 +1,67 @@
+"""Variable projection against finite differences, a general least-squares solver and a known network."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from planted import activations
+from planted.solvers import SeparableRows, variable_projection
+from planted.solvers._projection import _VariableProjection
+
+
+def problem(activation, outputs=1, weighted=False, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.standard_normal((80, 3)), np.ones(80)])
+    y = rng.standard_normal((80, outputs))
+    weight = np.sqrt(rng.integers(1, 4, 80)) if weighted else None
+    act = activations.get(activation)
+    return SeparableRows(X, X if act.tilt else X[:, -1:], y, act, weight), rng.standard_normal((2, 4))
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid", "relu"])
+def test_downhill_is_minus_the_gradient(activation, outputs):
+    rows, start = problem(activation, outputs, weighted=True)
+    solver = _VariableProjection(0.0, 0.0, (10, 0.9))
+    _, downhill, _, _ = solver._equations(solver.init(rows, start))
+    step = 1e-6
+    for i, direction in enumerate(np.eye(start.size).reshape(-1, *start.shape)):
+        up, down = (rows.at(start + side * step * direction).value for side in (1, -1))
+        assert downhill[i] == pytest.approx(-(up - down) / (2 * step), abs=1e-6)
+
+
+def test_same_minimum_as_a_general_solver():
+    rows, start = problem("tanh")
+    rows.y[:] = np.tanh(rows.X @ start.T) @ [[1.0], [-2.0]] + 0.1 * rows.y
+    start = start + 0.1
+
+    def residual(vector):
+        hidden, layer = vector[:8].reshape(2, 4), vector[8:]
+        return np.column_stack([np.tanh(rows.X @ hidden.T), np.ones(80)]) @ layer - rows.y[:, 0]
+
+    run = variable_projection(rows, start, steps=300, patience=(50, 1 - 1e-12))
+    ours = np.concatenate([run.params["rows"].ravel(), run.params["output"][0], run.params["nuisance"][0]])
+    assert run.value == pytest.approx(0.5 * np.mean(residual(ours) ** 2), rel=1e-10)
+    other = scipy.optimize.least_squares(residual, ours, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    assert run.value <= other.cost / 80 * (1 + 1e-6)
+
+
+def test_weights_of_rows_repeat_them():
+    rows, start = problem("tanh", weighted=True)
+    times = np.round(rows.weight**2).astype(int)
+    many = [np.repeat(array, times, axis=0) for array in (rows.X, rows.nuisance, rows.y)]
+    again = SeparableRows(*many, rows.activation)
+    assert rows.at(start).value * 80 == pytest.approx(again.at(start).value * times.sum(), rel=1e-12)
+
+
+def test_weak_neuron_beside_strong_ones():
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.standard_normal((400, 4)), np.ones(400)])
+    truth, output = rng.standard_normal((3, 5)), np.array([[1.0, -1.0, 0.01]])
+    y = np.tanh(X @ truth.T) @ output.T
+    rows = SeparableRows(X, np.ones((400, 1)), y, activations.get("tanh"))
+    run = variable_projection(rows, rng.standard_normal((5, 5)), decay=0.03, target=1e-26, steps=200)
+    assert run.value < 1e-20
+    live = run.params["rows"][np.abs(run.params["output"][0]) > 1e-6]
+    cosines = np.abs(live @ truth.T) / np.linalg.norm(live, axis=1)[:, None] / np.linalg.norm(truth, axis=1)
+    assert np.all(cosines.max(axis=0) > 1 - 1e-9)
