@@ -23,7 +23,7 @@ from planted.reading._polish import polish
 from planted.reading._query import Frame
 from planted.reading._saturating import Far
 from planted.reading._survey import Survey
-from planted.reading._values import values
+from planted.reading._values import CountedNetwork
 
 _OUT = 2e4
 _REACH = 300.0
@@ -62,10 +62,10 @@ def read_corners(frame: Frame, survey: Survey, far: Far, rng: np.random.Generato
             return
         name, lengths = _lengths(frame, pieces, far.scale, rng)
         network, determined = _with_lengths(pieces, name, lengths)
-        check = fidelity(frame, _Counted(network), survey, rng)
+        check = fidelity(frame, CountedNetwork(network), survey, rng)
         if 1e-2 * check.rounding < check.largest < _CLOSE:
             network = polish(frame, network, rng)
-            check = check.again(_Counted(network))
+            check = check.again(CountedNetwork(network))
         if state.check is None or check.largest < state.check.largest:
             state.network, state.check, state.determined = network, check, determined
         if state.check.largest <= state.check.rounding:
@@ -73,17 +73,6 @@ def read_corners(frame: Frame, survey: Survey, far: Far, rng: np.random.Generato
     state.evidence = (
         "far out it looks like a ReLU network, but its corners are not those of softplus, gelu or silu neurons"
     )
-
-
-class _Counted:
-    """A network as a function, with its number of neurons."""
-
-    def __init__(self, network: Network) -> None:
-        self.network, self.count = network, network.n_hidden
-
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Values (n, m)."""
-        return values(self.network, x)
 
 
 def _lengths(frame: Frame, pieces: Pieces, scale: float, rng: np.random.Generator) -> tuple[str, np.ndarray]:

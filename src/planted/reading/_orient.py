@@ -4,7 +4,8 @@ A kink shows a hyperplane and a jump a_i w_i, not the side: max(z, 0) = max(−z
 c_i| + L·x + const, a network of max(z, 0) + slope·min(z, 0) has L = ½ ρ Σ_i s_i A_i v_i with signs s_i = ±1 and ρ =
 (1 + slope)/(1 − slope): 1 for ReLU; for |z|, L = 0. The signs are the solution of a linear system where the products
 A_i v_i are independent; beyond, of a linear program (a sign pattern is its only solution for up to about twice as
-many neurons as equations), or of a search that meets in the middle for up to 40 neurons.
+many neurons as equations; for leaky neurons ρ is its least value), or of a search that meets in the middle for up to
+40 neurons.
 """
 
 from __future__ import annotations
@@ -107,7 +108,33 @@ def _signs(columns: np.ndarray, target: np.ndarray, scale: float, tolerance: flo
         signs = search(columns, target)
         if signs is not None and np.linalg.norm(columns @ signs - target) <= tolerance * scale:
             return signs, 1.0
+    signs, ratio = _smallest(columns, target)
+    if signs is not None and ratio > 1 and np.linalg.norm(ratio * columns @ signs - target) <= tolerance * scale:
+        return signs, ratio
     return None, 1.0
+
+
+def _smallest(columns: np.ndarray, target: np.ndarray) -> tuple[np.ndarray | None, float]:
+    """Signs and ratio of leaky neurons: the solution t of columns @ t = target whose largest |t_i| is smallest.
+
+    A solution whose entries all are ±ρ is that one for up to about twice as many neurons as equations.
+    """
+    equations, k = columns.shape
+    if k >= 2.0 * equations or k > _LARGEST_PROGRAM:
+        return None, 1.0
+    scale = np.abs(columns).max()
+    bounds = np.column_stack([np.vstack([np.eye(k), -np.eye(k)]), -np.ones(2 * k)])
+    result = linprog(
+        np.concatenate([np.zeros(k), [1.0]]),
+        A_ub=bounds,
+        b_ub=np.zeros(2 * k),
+        A_eq=np.column_stack([columns / scale, np.zeros(equations)]),
+        b_eq=target / scale,
+        bounds=[(None, None)] * k + [(0, None)],
+    )
+    if result.x is None:
+        return None, 1.0
+    return np.where(result.x[:k] < 0, -1.0, 1.0), float(np.median(np.abs(result.x[:k])))
 
 
 def _program(columns: np.ndarray, target: np.ndarray) -> np.ndarray | None:

@@ -16,6 +16,7 @@ _LARGEST = 1200
 _STEPS = 4
 
 SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "squared_relu": lambda z: 2 * np.maximum(z, 0),
     "softplus": special.expit,
     "gelu": lambda z: special.ndtr(z) + z * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi),
     "silu": lambda z: special.expit(z) * (1 + z * special.expit(-z)),

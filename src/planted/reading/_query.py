@@ -109,8 +109,12 @@ class Query:
             row = int(np.argmin(np.isfinite(answers).all(axis=1)))
             size = float(np.abs(X[row]).max())
             raise ModelError(f"the model answered with NaN or infinity at an input with entries up to {size:.3g}")
-        self.progress(self.spent, self.max_queries or 0, f"{self.stage}: {self.spent} queries")
+        self.report()
         return answers
+
+    def report(self) -> None:
+        """Say what is being done, and how many queries were spent."""
+        self.progress(self.spent, self.max_queries or 0, f"{self.stage}: {self.spent} queries")
 
 
 @dataclass(frozen=True)

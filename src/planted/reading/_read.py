@@ -11,7 +11,7 @@ from planted import names
 from planted.networks import Network
 from planted.numerics.progress import Progress, silent
 from planted.numerics.validation import count as positive
-from planted.reading import _corners, _piecewise, _saturating
+from planted.reading import _corners, _fitted, _piecewise, _saturating, _squares
 from planted.reading._adapters import adapt
 from planted.reading._check import Check
 from planted.reading._kinks import Pieces
@@ -41,6 +41,9 @@ class _Progress:
     evidence: str = ""
     determined: bool = True
     curved: bool = False
+    about: Survey | None = None
+    far: _saturating.Far | None = None
+    fitted: bool = False
 
     @property
     def check_largest(self) -> float:
@@ -119,12 +122,22 @@ def read(
         close = way.check is not None and way.check.rounding < best.check_largest < _FAR
         if interrupted or not close or query.spent > _PATIENCE:
             break
+    if interrupted is None and best.about is not None and _fitted.plausible(best.about, best.check_largest, activation):
+        way = _Progress()
+        try:
+            names_to_try = _fitted.candidates(activation, source.activation, best.about, best.far)
+            fitted = _fitted.fit_queries(frame, best.about, names_to_try, rng)
+            way.network, way.check, way.fitted = fitted.network, fitted.check, not fitted.determined
+        except BudgetSpent as spent:
+            interrupted = f"the budget was spent: {spent}"
+        if way.check is not None and way.check.largest < best.check_largest:
+            best = way
     return _report(frame, best, interrupted)
 
 
 def _follow(frame: Frame, source: Source, activation: str, rng: np.random.Generator, way: _Progress) -> None:
     """Ask the first questions, and take the way that suits the model."""
-    about = survey(frame, rng)
+    way.about = about = survey(frame, rng)
     if not about.smooth:
         if activation == "auto" or activation in ("relu", "leaky_relu", "abs", *FAMILIES["hard_tanh"]):
             _read_kinks(frame, about, (activation, source.activation), rng, way)
@@ -132,11 +145,14 @@ def _follow(frame: Frame, source: Source, activation: str, rng: np.random.Genera
             if way.network is None:
                 way.evidence = f"it is linear around most points, which no network of {activation} neurons is"
             return
-    far = _saturating.look_out(frame, about, rng)
+    if not about.single and _squares.is_piecewise_quadratic(frame, about, rng):
+        _read_squares(frame, about, rng, way)
+        return
+    way.far = far = _saturating.look_out(frame, about, rng)
     if far is None:
         way.evidence = "it still curves however far out one goes"
         return
-    if np.abs(far.slopes[1] - far.slopes[0]).max() > 1e-6 * (np.abs(far.slopes).max() + far.level / far.scale):
+    if far.bends:
         _read_soft(frame, about, far, rng, way)
         return
     _read_steps(frame, about, far, (activation, source.activation), rng, way)
@@ -169,6 +185,14 @@ def _read_soft(frame: Frame, about: Survey, far: _saturating.Far, rng: np.random
         way.evidence = state.evidence
         if state.network is not None:
             way.network, way.check, way.determined = state.network, state.check, state.determined
+
+
+def _read_squares(frame: Frame, about: Survey, rng: np.random.Generator, way: _Progress) -> None:
+    state = _squares.State()
+    try:
+        _squares.read_squares(frame, about, rng, state)
+    finally:
+        way.network, way.check, way.determined = state.network, state.check, state.determined
 
 
 def _read_steps(
@@ -214,6 +238,18 @@ def _report(frame: Frame, way: _Progress, interrupted: str | None) -> Reading:
     if not network.n_hidden:
         reason = "the model is linear: neurons that cancel could be added without changing it"
         return Reading(own, "ambiguous", reason, query.spent, largest)
+    if network.activation.name in ("quadratic", "squared_relu") and not way.determined:
+        why = {
+            "quadratic": "the model is a quadratic function, and other neurons, rotated ones, would do as well",
+            "squared_relu": "there are more squares than quadratic functions, so which sides are active is open",
+        }[network.activation.name]
+        reason = (
+            f"equal to the model to {largest:.1g} sd with {network.n_hidden} {network.activation.name} neurons; {why}"
+        )
+        return Reading(own, "ambiguous", reason, query.spent, largest)
+    if way.fitted:
+        reason = f"fitted to answers, equal to the model to {largest:.1g} sd, but other weights may do as well"
+        return Reading(own, "estimated", reason, query.spent, largest)
     allows = f", where its rounding to float32 allows {check.rounding:.1g}," if check.rounding > 1e-8 else ""
     reason = (
         f"equal to the model to {largest:.1g} sd{allows} on {len(check.points)} fresh questions, near and far, "

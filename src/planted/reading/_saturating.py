@@ -47,6 +47,12 @@ class Far:
     slopes: np.ndarray
     level: float
 
+    @property
+    def bends(self) -> bool:
+        """Whether the slopes at the two ends differ, as those of softplus do and those of tanh do not."""
+        change = np.abs(self.slopes[1] - self.slopes[0]).max()
+        return bool(change > 1e-6 * (np.abs(self.slopes).max() + self.level / self.scale))
+
 
 def look_out(frame: Frame, survey: Survey, rng: np.random.Generator) -> Far | None:
     """Go out along a ray, both ways, until the slope stays the same; None if it never does."""

@@ -81,7 +81,7 @@ def cross(model: Remainder, points: np.ndarray, normals: np.ndarray, jumps: np.n
     (0.1, 1.0, True)
     """
     n, d = points.shape
-    directions = jumps / np.linalg.norm(jumps, axis=1, keepdims=True)
+    directions = jumps / np.linalg.norm(jumps, axis=1, keepdims=True).clip(1e-300)
     asked = points[:, None] + (half[:, None] * _STATIONS)[:, :, None] * normals[:, None]
     rows = np.repeat(np.arange(n), len(_STATIONS))
     answers = model.function(asked.reshape(-1, d), rows).reshape(n, len(_STATIONS), -1)
@@ -100,7 +100,7 @@ def cross(model: Remainder, points: np.ndarray, normals: np.ndarray, jumps: np.n
     # Two kinks between the middle values would pass so far: the lines would meet beside the function.
     checked = np.flatnonzero(valid)
     corners = points[checked] + (shift * half)[checked, None] * normals[checked]
-    expected = (at_zero[0] + slopes[0] * shift)[checked]
+    expected = at_zero[0][checked] + slopes[0][checked] * shift[checked]
     met = np.einsum("nm,nm->n", model.function(corners, checked), directions[checked])
     valid[checked] = np.abs(met - expected) < _MISS * rounding[checked]
     return Crossing(shift * half, bend / half, 2 * rounding / half, valid)

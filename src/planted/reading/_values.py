@@ -55,3 +55,18 @@ def values(network: Network, X: np.ndarray) -> np.ndarray:
     output = np.atleast_2d(network.output)
     total = hidden @ output.T + network.intercept
     return total if network.skip is None else total + X @ np.atleast_2d(network.skip).T
+
+
+class CountedNetwork:
+    """A network as a function of arrays, with its number of neurons.
+
+    >>> CountedNetwork(Network([[1.0]], [2.0])).count
+    1
+    """
+
+    def __init__(self, network: Network) -> None:
+        self.network, self.count = network, network.n_hidden
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Values (n, m)."""
+        return values(self.network, x)
