@@ -440,6 +440,94 @@ def test_full_rank_landscape_recovers_a_non_orthogonal_teacher(start):
     np.testing.assert_allclose(output, shrunk, rtol=1e-5)
 
 
+def general(B, alpha, beta, mu, lam):
+    """Value and gradient of G_{α,β,μ} (eq. 5.2), b*_i = e_i."""
+    square = B**2
+    columns, norms = square.sum(axis=0), square.sum(axis=1, keepdims=True)
+    value = alpha @ (columns**2 - (square**2).sum(axis=0)) - mu * beta @ (square**2).sum(axis=0)
+    slope = 4 * alpha * B * (columns - square) - 4 * mu * beta * B**3 + 4 * lam * (norms - 1) * B
+    return value + lam * np.sum((norms - 1) ** 2), slope
+
+
+def general_hessian(B, *constants):
+    """Of the gradient in `general`, by central differences, exact up to rounding for a quartic in this step."""
+    columns = []
+    for i in range(B.size):
+        step = np.zeros(B.size)
+        step[i] = 1e-3
+        plus, minus = (general(B + sign * step.reshape(B.shape), *constants)[1].ravel() for sign in (1, -1))
+        columns.append((plus - minus) / 2e-3)
+    return np.array(columns)
+
+
+def test_the_gradient_of_equation_5_2():
+    B, constants = rng.standard_normal((2, 2)), (np.array([1.0, 2.0]), np.array([3.0, 4.0]), 0.5, 6.0)
+    for i in range(4):
+        step = np.zeros(4)
+        step[i] = 1e-5
+        plus, minus = (general(B + sign * step.reshape(2, 2), *constants)[0] for sign in (1, -1))
+        assert (plus - minus) / 2e-5 == pytest.approx(general(B, *constants)[1].ravel()[i], rel=1e-6)
+
+
+def test_theorem_5_1_bullet_3_loses_mu():
+    alpha, beta, mu, lam = np.full(2, 1e-4), np.ones(2), 1e-6, 4e-4
+    assert mu <= 0.01 * alpha.min() / beta.max()
+    assert lam >= 4 * max(mu * beta.max(), alpha.max())
+    B = np.eye(2) / math.sqrt(1 - mu / lam) + 1e-6 * np.array([[0, 1], [1, 0]])
+    slope = general(B, alpha, beta, mu, lam)[1]
+    epsilon = np.linalg.norm(slope)
+    assert np.linalg.eigvalsh(general_hessian(B, alpha, beta, mu, lam))[0] > 0
+    error = 1e-6
+    assert error > 500 * 3 * epsilon / beta.min()  # as printed
+    assert error <= 3 * epsilon / (mu * beta.min())  # as the proof has it
+    assert error <= epsilon / alpha.min()  # and sharper: each off-diagonal slope is about 4α_k times its entry
+
+
+def test_theorem_2_3_bullet_1_lambda_lacks_the_fourth_coefficient():
+    large = activations.custom(lambda z: h2(z) + 1e6 * H4(z) / math.sqrt(24), name="h₂ + 10⁶ h₄")
+    teacher, c = Network(np.eye(2), np.ones(2), large), 0.01
+    printed = PopulationLandscape(teacher, mu=c, lam=1 / c)
+    assert printed.value(np.eye(2)) > printed.value(10 * np.eye(2)) > printed.value(1000 * np.eye(2))
+    right = PopulationLandscape(teacher, mu=c, lam=abs(large.hermite(4)) / c)
+    assert right.value(np.eye(2)) < right.value(10 * np.eye(2)) < right.value(1000 * np.eye(2))
+
+
+def test_theorem_5_1_bullet_1_multiplies_on_the_wrong_side():
+    teacher = Network(np.eye(2), [1.0, 2.0])
+    G = PopulationLandscape(teacher)
+    beta = abs(RELU.hermite(4)) * teacher.output / (2 * math.sqrt(6))
+    D, P = np.diag(1 / np.sqrt(1 - G.constants.mu * beta / G.constants.lam)), np.array([[0.0, 1.0], [1.0, 0.0]])
+    assert np.linalg.norm(G.gradient(P @ D)) < 1e-12
+    assert np.linalg.norm(G.gradient(D @ P)) > 1e-4
+
+
+def test_theorem_a_1_needs_as_many_rows_as_columns():
+    # g(x) = f(Wx) for W: R¹ → R², with f linear or concave off the range of W.
+    W = np.array([[1.0], [0.0]])
+    slope = np.array([0.0, 1.0])  # of f(y) = y₂
+    assert np.linalg.norm(W.T @ slope) == 0  # x is critical for g,
+    assert np.linalg.norm(slope) == 1  # Wx is not for f: bullets 1 and 3
+    H = np.diag([-1.0, -100.0])  # of f(y) = −½y₁² − 50y₂²
+    assert np.linalg.eigvalsh(W.T @ H @ W)[0] > np.linalg.svd(W)[1][-1] ** 2 * np.linalg.eigvalsh(H)[0]  # bullet 2
+    square = rng.standard_normal((3, 3))  # with as many rows as columns all three hold
+    spread = np.linalg.svd(square)[1]
+    H, slope = np.diag([-3.0, 1.0, 2.0]), rng.standard_normal(3)
+    assert spread[-1] * np.linalg.norm(slope) <= np.linalg.norm(square.T @ slope) <= spread[0] * np.linalg.norm(slope)
+    assert spread[0] ** 2 * -3 <= np.linalg.eigvalsh(square.T @ H @ square)[0] <= spread[-1] ** 2 * -3
+
+
+def test_eq_3_3_pairs_the_wrong_vectors():
+    # With a*_2 = 0 the targets do not contain b*_2, so no average of them can.
+    first, others = U, unit(rng.standard_normal((2, 3)))
+    y, B = sigma(X @ first), rng.standard_normal((2, 3))
+    average = sum(mean(y * pair(b, c, -1)) for b in B for c in B) / (math.sqrt(6) * FOURTH)
+    right = sum((first @ b) ** 2 * (first @ c) ** 2 for b in B for c in B)
+    assert average == pytest.approx(right, rel=1e-10)
+    printed = [sum((first @ b) ** 2 * (star @ b) ** 2 for b in B for star in (first, second)) for second in others]
+    assert abs(printed[0] - printed[1]) > 0.01
+    assert min(abs(value - average) for value in printed) > 0.01
+
+
 @pytest.mark.parametrize("start", range(5))
 def test_regularised_full_rank_landscape_recovers_fewer_neurons_than_inputs(start):
     source = np.random.default_rng(11)
