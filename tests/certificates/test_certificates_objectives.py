@@ -45,6 +45,10 @@ EVERY: dict[str, tuple] = {
     "PopulationHermite24": (lambda: objectives.PopulationHermite24(TEACHER), NEAR),
     "PopulationLandscape": (lambda: objectives.PopulationLandscape(TEACHER), NEAR),
     "PopulationPairs": (lambda: objectives.PopulationPairs(TEACHER), NEAR),
+    "PopulationScoreLandscape": (
+        lambda: objectives.PopulationScoreLandscape(TEACHER, inputs.Gaussian(np.zeros(3)), form="full-rank"),
+        NEAR,
+    ),
     "PopulationSquared": (lambda: objectives.PopulationSquared(TEACHER), NEAR),
     "QuadraticForm": (lambda: objectives.QuadraticForm(DATA.X, DATA.y), np.eye(3)),
     "ScoreLandscape": (lambda: objectives.ScoreLandscape(DATA.X, DATA.y, inputs.Gaussian(np.zeros(3))), NEAR),
@@ -57,11 +61,15 @@ EVERY: dict[str, tuple] = {
         lambda: objectives.SymmetricPart(DATA.X, DATA.y + 0.1 * LABELS, "softplus", output=np.ones(3)),
         {"weights": NEAR, "intercept": np.array(0.1), "linear": np.full(3, 0.1)},
     ),
+    "TwoSampleFullRankLandscape": (
+        lambda: objectives.TwoSampleFullRankLandscape(DATA.X, DATA.y, mu=0.1, lam=3.0),
+        NEAR,
+    ),
 }
 # Known to be least: zero loss, Theorems 2.3 and A.4 of Ge et al. (2017), convexity.
 GLOBAL = (
     "PopulationConv", "PopulationFullRankLandscape", "PopulationLandscape", "PopulationPairs",
-    "PopulationSquared", "QuadraticForm",
+    "PopulationScoreLandscape", "PopulationSquared", "QuadraticForm",
 )  # fmt: skip
 
 

@@ -26,6 +26,16 @@ from planted.certificates._over_parameterised import (
     local_theorem,
 )
 from planted.certificates._symmetries import Symmetry, flat_symmetries
+from planted.certificates._teacher_distance import (
+    ErrorBounds,
+    SamplingError,
+    TeacherDistance,
+    approximate_minimum,
+    minimum_within,
+    sampling_error,
+    strict_saddle,
+    teacher_distance,
+)
 from planted.certificates._uncertainty import Ellipsoid, Uncertainty, cramer_rao, uncertainty
 from planted.certificates._unit_scale import UnitScaled, unit_scaled
 from planted.objectives import Curvature, smallest_curvature
@@ -38,6 +48,7 @@ __all__ = [
     "Curvature",
     "DescentCheck",
     "Ellipsoid",
+    "ErrorBounds",
     "JacobianSpectrum",
     "Kinks",
     "LabelBasin",
@@ -48,9 +59,12 @@ __all__ = [
     "LocalTheorem",
     "MatrixUniqueness",
     "MeasuredHessian",
+    "SamplingError",
     "Symmetry",
+    "TeacherDistance",
     "Uncertainty",
     "UnitScaled",
+    "approximate_minimum",
     "assumptions",
     "average_curvature",
     "average_slope",
@@ -68,10 +82,14 @@ __all__ = [
     "local_theorem",
     "matrix_uniqueness",
     "measured_hessian",
+    "minimum_within",
     "rho",
     "run_descent",
+    "sampling_error",
     "slope_moments",
     "smallest_curvature",
+    "strict_saddle",
+    "teacher_distance",
     "uncertainty",
     "unit_scaled",
 ]

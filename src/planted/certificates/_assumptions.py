@@ -189,7 +189,8 @@ def _of_constants(found: Constants) -> Iterator[Assumption]:
     yield _row("κ* is finite", least > 0, most / least if least > 0 else np.inf, needs, "κ* = largest / least output")
     slack = 1 + 1e-9
     holds = found.mu <= found.largest_mu * slack
-    yield _row("μ β_max ≤ c α_min", bool(holds), found.mu / found.largest_mu, needs, "μ / what is allowed")
+    share = found.mu / found.largest_mu if found.largest_mu > 0 else np.inf
+    yield _row("μ β_max ≤ c α_min", bool(holds), share, needs, "μ / what is allowed")
     holds = found.lam * slack >= found.smallest_lam
     yield _row("λ ≥ 4 max(μ β_max, α_max)", bool(holds), found.lam / found.smallest_lam, needs, "λ / what is needed")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import jax
@@ -16,6 +16,7 @@ from planted.certificates._global import global_verdict
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._local_convergence import LocalConvergence, local_convergence
 from planted.certificates._symmetries import Symmetry, flat_symmetries, span
+from planted.certificates._teacher_distance import TeacherDistance, teacher_distance
 from planted.numerics.precision import float64, to_numpy
 from planted.objectives import (
     DENSE_SIZE,
@@ -67,6 +68,8 @@ class Certificate:
         All eigenvalues of the Hessian, rising, where it was formed.
     descent : LocalConvergence or None
         What gradient descent from here is proved to reach, where that was asked for.
+    teacher_distance : TeacherDistance or None
+        For a minimum of G, F or L, how near the theorems say that a permutation of the teacher is.
     """
 
     kind: str
@@ -86,6 +89,7 @@ class Certificate:
     stationary_point: ConvStationary | None = None
     spectrum: np.ndarray | None = None
     descent: LocalConvergence | None = None
+    teacher_distance: TeacherDistance | None = None
 
     @property
     def is_minimum(self) -> bool:
@@ -111,6 +115,7 @@ class Certificate:
             "method": self.method,
             "smooth": not self.kinks.present,
             "stationary_point": None if self.stationary_point is None else self.stationary_point.name,
+            "teacher_distance": None if self.teacher_distance is None else asdict(self.teacher_distance),
             "assumptions": [row.as_dict() for row in self.assumptions],
             **({} if self.descent is None else {"descent": self.descent.as_dict()}),
         }
@@ -210,8 +215,9 @@ def certify(
     smallest eigenvalue of the Hessian H is below −tolerance·‖H‖ and the loss is seen to fall along its eigenvector; a
     local minimum if H is positive beyond tolerance·‖H‖ on the complement of directions that known symmetries leave
     flat. A kernel that remains is examined to fourth order and then measured. Theory comes first where it decides: zero
-    loss, quadratic networks, G and F with the constants of their theorems, and the stationary points of a shared ReLU
-    filter, which are named on data too.
+    loss, quadratic networks, G, F and L with the constants of their theorems, and the stationary points of a shared
+    ReLU filter, which are named on data too. For minima of G, F and L :func:`teacher_distance` says how near a
+    permutation of the teacher is, on rows with the sampling error of gradient and Hessian.
 
     Parameters
     ----------
@@ -270,10 +276,13 @@ def certify(
             reason = f"{reason}; {kinks}"
         if known is not None:
             reason = f"{reason}; {known.reason}"
+        near = teacher_distance(objective, params) if kind in ("global minimum", "local minimum") else None
+        if near is not None:
+            reason = f"{reason}; {near}"
         tree = None if direction is None else point.direction(direction)
         return Certificate(
             kind, reason, point.value, norm, reported, plain.eigenvalue, plain.residual, plain.norm,
-            tree, decrease, flat, kinks, curvature.method, rows, known, plain.values,
+            tree, decrease, flat, kinks, curvature.method, rows, known, plain.values, teacher_distance=near,
         )  # fmt: skip
 
     scale = curvature.norm * point.size**2

@@ -8,6 +8,7 @@ from planted.inputs._gaussianity import Gaussianity, gaussianity
 from planted.inputs._henze_zirkler import Normality, henze_zirkler
 from planted.inputs._law import InputLaw, check_inputs, input_law
 from planted.inputs._local_likelihood import LocalFit, LocalFitWarning, LocalLikelihood
+from planted.inputs._mean_derivative import mean_derivative
 from planted.inputs._mixture import GaussianMixture
 from planted.inputs._product import HyperbolicSecant, Laplace, Logistic, ProductDensity, StudentT
 from planted.inputs._radial import RadialLaw, gaussian_radius
@@ -36,6 +37,7 @@ __all__ = [
     "gaussianity",
     "henze_zirkler",
     "input_law",
+    "mean_derivative",
     "rule_of_remark",
     "score_tensor",
 ]

@@ -31,14 +31,13 @@ from planted.objectives._fit import (
 from planted.objectives._flat import Flat, unflatten, units_of
 from planted.objectives._full_rank import (
     FullRankLandscape,
-    PopulationFullRankLandscape,
     read_off,
     whitening,
 )
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
 from planted.objectives._host import is_small, kink_distances
 from planted.objectives._jacobian_gram import jacobian_gram
-from planted.objectives._landscape import SMALL, AssumptionError, Constants, Landscape, PopulationLandscape
+from planted.objectives._landscape import AssumptionError, Landscape, PopulationLandscape
 from planted.objectives._likelihood import (
     Likelihood,
     LogisticLikelihood,
@@ -48,8 +47,11 @@ from planted.objectives._likelihood import (
 )
 from planted.objectives._losses import BernoulliLogit, BernoulliMean, Loss, Softmax, SquaredError
 from planted.objectives._models import Model, flatten, named, split
+from planted.objectives._pair_form import SMALL, Constants, PairForm
 from planted.objectives._pairs import PopulationPairs, appendix_d
 from planted.objectives._penalised import Penalised
+from planted.objectives._population_full_rank import PopulationFullRankLandscape
+from planted.objectives._population_score import PopulationScoreLandscape, score_weights
 from planted.objectives._quadratic import (
     ApproximateMinimumBound,
     QuadraticForm,
@@ -64,6 +66,7 @@ from planted.objectives._quadratic import (
 from planted.objectives._score_landscape import ScoreLandscape
 from planted.objectives._squared import PopulationSquared, Squared
 from planted.objectives._symmetric_part import SymmetricPart
+from planted.objectives._two_samples import TwoSampleFullRankLandscape
 
 __all__ = [
     "DENSE_SIZE",
@@ -91,6 +94,7 @@ __all__ = [
     "MeanOfProbabilities",
     "Model",
     "Objective",
+    "PairForm",
     "Params",
     "Penalised",
     "PopulationConv",
@@ -98,6 +102,7 @@ __all__ = [
     "PopulationHermite24",
     "PopulationLandscape",
     "PopulationPairs",
+    "PopulationScoreLandscape",
     "PopulationSquared",
     "QuadraticForm",
     "QuadraticVerdict",
@@ -110,6 +115,7 @@ __all__ = [
     "SquaredError",
     "SymmetricDense",
     "SymmetricPart",
+    "TwoSampleFullRankLandscape",
     "appendix_d",
     "approximate_minimum_bound",
     "arc",
@@ -136,6 +142,7 @@ __all__ = [
     "residual_matrix",
     "row_jacobian",
     "score_matrix",
+    "score_weights",
     "smallest_curvature",
     "smallest_eigenpair",
     "split",

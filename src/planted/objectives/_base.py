@@ -119,6 +119,14 @@ class Objective(Pytree, ABC):
         """The least value and why it is the least, where a theorem gives it."""
         return (0.0, "the loss is never negative, and here it is zero") if self.non_negative else None
 
+    def pair_form(self) -> Any:
+        """The :class:`PairForm` of G, F and L with as many neurons as inputs, otherwise None."""
+        return None
+
+    def parts(self, count: int) -> list[Any] | None:
+        """The same objective on `count` disjoint parts of its rows, for its sampling error, where that is possible."""
+        return None
+
     def network(self, params: Params) -> Network | ConvNetwork | None:
         """The network that `params` stand for, if they do."""
         arrays = named(params)

@@ -25,7 +25,7 @@ from planted.activations import Activation
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_matrix, as_rows
-from planted.objectives._base import Objective, Params, RowObjective
+from planted.objectives._base import Params, RowObjective
 from planted.objectives._landscape import (
     SMALL,
     AssumptionError,
@@ -35,13 +35,17 @@ from planted.objectives._landscape import (
     _without_lower_parts,
     constants,
     fourth_coefficient,
-    landscape_minimum,
     lower_part,
     quartic_sum,
+    row_parts,
     teacher_tensor,
     tensor_pairs,
 )
+from planted.objectives._pair_form import PairForm
 from planted.rows import ArrayRows, Block, Rows
+
+# The accuracy ε₀ for which Theorem A.5 gives δ.
+_ACCURACY = 0.1
 
 
 def second_coefficient(activation: Activation) -> float:
@@ -80,22 +84,35 @@ def _outputs_from(whitened: np.ndarray) -> tuple[float, float]:
     return 1 / max(inverse[0], 0.05 * inverse[-1]), 1 / inverse[-1]
 
 
-def full_rank_constants(
-    fourth: float, largest: float, smallest: float, mu: float | None, lam: float | None, delta: float | None,
-    T: np.ndarray, k: int, accuracy: float = 0.1,
-) -> Constants:  # fmt: skip
-    """μ and λ for outputs 1/a*_i, and δ by Theorem A.5 for the given accuracy where it is None.
+@dataclass(frozen=True)
+class Outputs:
+    """Largest and smallest output weight, and whether they are a teacher's own or estimated."""
 
-    >>> full_rank_constants(0.1, 2.0, 1.0, None, None, 0.0, np.eye(2), 2).mu
+    largest: float
+    smallest: float
+    exact: bool = False
+
+
+def full_rank_constants(
+    fourth: float, outputs: Outputs, mu: float | None, lam: float | None, delta: float | None, T: np.ndarray, k: int
+) -> Constants:
+    """μ and λ for outputs 1/a*_i, and δ by Theorem A.5 for an accuracy of 0.1 where it is None.
+
+    δ is at most half of the τ₀ of Theorem A.4 with its factor β_min = |σ̂₄|/(2√6 a_max), which the paper leaves out:
+    c min{μβ_min/(κd), λ} σ_min(T).
+
+    >>> full_rank_constants(0.1, Outputs(2.0, 1.0), None, None, 0.0, np.eye(2), 2).mu
     0.06
     """
-    base = constants(fourth, 1 / smallest, 1 / largest, mu, lam)
+    largest, smallest = outputs.largest, outputs.smallest
+    base = constants(fourth, 1 / smallest, 1 / largest, mu, lam, outputs.exact)
     if delta is None:
         spectrum = np.sort(np.linalg.eigvalsh(T))[::-1][:k]
         d = len(T)
         kappa = spectrum[0] / spectrum[-1]
-        curvature = SMALL * min(base.mu * smallest / (largest**2 * d), base.lam) * spectrum[-1]
-        delta = min(SMALL * abs(fourth) * accuracy / (largest * k * d**0.5 * kappa**0.5), curvature / 2)
+        least_beta = abs(fourth) / (2 * 6**0.5 * largest)
+        saddle = SMALL * min(base.mu * least_beta * smallest / (largest * d), base.lam) * spectrum[-1]
+        delta = min(SMALL * abs(fourth) * _ACCURACY / (largest * k * d**0.5 * kappa**0.5), saddle / 2)
     if not (np.isfinite(delta) and delta >= 0):
         raise ValueError(f"delta must be a non-negative number, not {delta!r}")
     return Constants(
@@ -210,6 +227,7 @@ class FullRankLandscape(RowObjective):
         self.rows = reduced if variance_reduction else rows
         self.fit = _moments(self.rows)
         self.constants = self._defaults(fourth, mu, lam, delta, min(n_hidden or m, m))
+        self.second, self.n_hidden = second, min(n_hidden or m, m)
         self.sign = to_jax(np.sign(fourth))
         self.mu, self.lam = to_jax(self.constants.mu), to_jax(self.constants.lam)
         self.delta = to_jax(self.constants.delta)
@@ -221,7 +239,31 @@ class FullRankLandscape(RowObjective):
         guess, weights = np.asarray(self.directions), np.asarray(self.weights) * np.sign(fourth)
         contraction = contraction + 24**0.5 * (guess.T * (weights * np.sum((guess @ W) ** 2, axis=1))) @ guess
         largest, smallest = _outputs_from(W.T @ contraction @ W / (24**0.5 * fourth))
-        return full_rank_constants(fourth, largest, smallest, mu, lam, delta, T, k)
+        return full_rank_constants(fourth, Outputs(largest, smallest), mu, lam, delta, T, k)
+
+    def pair_form(self) -> Any:
+        """That of Theorem A.4 for as many neurons as (projected) inputs; None with an ℓ2 term."""
+        T = np.asarray(self.T)
+        if self.constants.delta or self.n_hidden < len(T) or np.linalg.eigvalsh(T)[0] <= 0:
+            return None
+        return PairForm.of("F", self.constants, 1 / 12, whitening(T, len(T)))
+
+    @float64
+    def parts(self, count: int) -> list[FullRankLandscape] | None:
+        """F on disjoint parts of its rows, T too; None if they are not in memory."""
+        pieces = row_parts(self.rows, count)
+        if pieces is None:
+            return None
+        kept = {name: getattr(self, name) for name in self._arrays}
+        whole = self.fit.second - self.fit.zeroth * jnp.eye(self.T.shape[0])
+        objectives = []
+        for rows in pieces:
+            fit = _moments(rows)
+            # What the part's second moment has more than that of all rows is the sampling error of its T.
+            more = fit.second - fit.zeroth * jnp.eye(self.T.shape[0]) - whole
+            T = self.T + more / (2**0.5 * self.second)
+            objectives.append(FullRankLandscape._build(**kept | {"rows": rows, "fit": fit, "T": T}))
+        return objectives
 
     def block_sum(self, params: Params, block: Block) -> jax.Array:
         """The quartic part over a block."""
@@ -275,65 +317,3 @@ def whitening(T: np.ndarray, k: int) -> np.ndarray:
 def _norms(B: jax.Array, T: jax.Array, lam: jax.Array, delta: jax.Array) -> jax.Array:
     excess = jnp.sum((B @ T) * B, axis=1) - 1
     return lam * jnp.sum(excess * excess) + delta / 2 * jnp.sum(B * B)
-
-
-class PopulationFullRankLandscape(Objective):
-    """Expectation of :class:`FullRankLandscape` under x ~ N(0, I) and y from a teacher.
-
-    Examples
-    --------
-    >>> teacher = Network([[1.0, 0.0], [0.6, 0.8]], [1.0, 2.0])
-    >>> F = PopulationFullRankLandscape(teacher)
-    >>> B = np.linalg.inv(np.sqrt(teacher.output)[:, None] * teacher.weights).T
-    >>> bool(np.linalg.norm(F.gradient(B)) < 0.02)
-    True
-    """
-
-    _arrays = ("directions", "weights", "T", "mu", "lam", "delta")
-
-    @float64
-    def __init__(
-        self, teacher: Network, mu: float | None = None, lam: float | None = None, delta: float | None = 0.0
-    ) -> None:
-        fourth, second = fourth_coefficient(teacher.activation), second_coefficient(teacher.activation)
-        directions, weights = teacher_tensor(teacher, 4)
-        scale = teacher_tensor(teacher, 2)[1] / second
-        T = (directions.T * scale) @ directions
-        # In whitened coordinates the fourth-order coefficients are w_i / (σ̂₄ scale_i²), 1/a*_i for unit rows.
-        outputs = fourth * scale**2 / weights
-        if np.any(scale <= 0) or np.any(outputs <= 0):
-            raise ValueError("F needs a teacher with positive output weights")
-        k = min(teacher.n_hidden, teacher.n_features)
-        self.constants = full_rank_constants(fourth, outputs.max(), outputs.min(), mu, lam, delta, T, k)
-        self.directions, self.weights, self.T = (
-            to_jax(directions),
-            to_jax(np.sign(fourth) * weights),
-            to_jax(T),
-        )
-        self.mu, self.lam = to_jax(self.constants.mu), to_jax(self.constants.lam)
-        self.delta = to_jax(self.constants.delta)
-
-    @property
-    def n_features(self) -> int:  # type: ignore[override]
-        """Number of inputs d."""
-        return self.directions.shape[1]
-
-    @property
-    def teacher_rows(self) -> np.ndarray:
-        """The teacher's directions."""
-        return np.asarray(self.directions)
-
-    def known_minimum(self) -> tuple[float, str] | None:
-        """That of Theorem A.4, for a teacher of full rank."""
-        rows, weights, T = (np.asarray(part) for part in (self.directions, self.weights, self.T))
-        if float(self.delta) or rows.shape[0] != rows.shape[1] or np.linalg.matrix_rank(T) < len(T):
-            return None
-        # o_i = T^{-1/2} √s_i u_i is orthonormal, and ⟨u_i, b⟩⁴ = ⟨o_i, T^{1/2}b⟩⁴ / s_i².
-        inverse = 1 / np.sum((rows @ np.linalg.inv(T)) * rows, axis=1)
-        least = landscape_minimum(6**0.5 * weights / inverse**2, float(self.mu), float(self.lam))
-        return None if least is None else (least, "every local minimum of F is global (Theorem A.4 of Ge et al. 2017)")
-
-    def traced_value(self, params: Params) -> jax.Array:
-        """F at B (k, d)."""
-        pairs = tensor_pairs(params, self.directions, self.weights, self.mu)
-        return pairs + _norms(params, self.T, self.lam, self.delta)

@@ -12,7 +12,6 @@ E[y xxᵀ]. A gradient therefore costs two products (rows × neurons × inputs),
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import jax
@@ -26,12 +25,11 @@ from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_rows
 from planted.objectives._base import Objective, Params, RowObjective
+from planted.objectives._pair_form import SMALL, Constants, PairForm
 from planted.objectives._squared import check_teacher
 from planted.rows import ArrayRows, Block, over_rows
 from planted.rows.moments import Moments, fourth_contraction, moments, without_lower_parts
 
-# The c of Theorem 5.1, for which the paper says that 0.01 suffices.
-SMALL = 0.01
 _LEAST_RATIO = 0.05
 
 
@@ -41,26 +39,6 @@ class AssumptionError(ValueError):
     >>> isinstance(AssumptionError("outputs of both signs"), ValueError)
     True
     """
-
-
-@dataclass(frozen=True)
-class Constants:
-    """μ, λ (and δ), with the estimates of the output weights that they follow from.
-
-    `largest_mu` and `smallest_lam` are what the theorem allows for those estimates.
-    """
-
-    mu: float
-    lam: float
-    largest_output: float
-    smallest_output: float
-    delta: float = 0.0
-    largest_mu: float = float("nan")
-    smallest_lam: float = float("nan")
-
-    def as_dict(self) -> dict[str, float]:
-        """The same as a dictionary, for reports."""
-        return asdict(self)
 
 
 def fourth_coefficient(activation: Activation) -> float:
@@ -79,14 +57,20 @@ def fourth_coefficient(activation: Activation) -> float:
     return fourth
 
 
-def constants(fourth: float, largest: float, smallest: float, mu: float | None, lam: float | None) -> Constants:
+def constants(
+    fourth: float, largest: float, smallest: float, mu: float | None, lam: float | None, exact: bool = False
+) -> Constants:
     """μ = 12c/κ* and λ = 4√6|σ̂₄| a_max unless given.
 
     Theorem 5.1 asks for μ β_max ≤ c α_min and λ ≥ 4 max(μ β_max, α_max), where G has
-    α = √6|σ̂₄|a* and β = |σ̂₄|a*/(2√6), hence α/β = 12.
+    α = √6|σ̂₄|a* and β = |σ̂₄|a*/(2√6), hence α/β = 12. Estimated outputs are noisy, so that the default μ takes κ* to
+    be at most 20; `exact` outputs are a teacher's own.
 
     >>> constants(0.1, 2.0, 1.0, None, None).mu
     0.06
+    >>> estimated = constants(0.1, 200.0, 1.0, None, None)
+    >>> estimated.mu, estimated.largest_mu, constants(0.1, 200.0, 1.0, None, None, exact=True).mu
+    (0.006, 0.0006, 0.0006)
     """
     if largest <= 0:
         raise AssumptionError(
@@ -95,14 +79,17 @@ def constants(fourth: float, largest: float, smallest: float, mu: float | None, 
     for name, value in (("mu", mu), ("lam", lam)):
         if value is not None and not (np.isfinite(value) and value >= 0):
             raise ValueError(f"{name} must be a non-negative number, not {value!r}")
-    kappa = largest / max(smallest, _LEAST_RATIO * largest)
-    largest_mu, smallest_lam = float(12 * SMALL / kappa), float(4 * 6**0.5 * abs(fourth) * largest)
+    ratio = smallest / largest
+    allowed = 12 * SMALL * max(ratio, 0.0)
+    chosen = allowed if exact and ratio > 0 else 12 * SMALL * max(ratio, _LEAST_RATIO)
+    chosen = float(chosen if mu is None else mu)
+    smallest_lam = float(4 * 6**0.5 * abs(fourth) * largest * max(1.0, chosen / 12))
     return Constants(
-        mu=largest_mu if mu is None else float(mu),
+        mu=chosen,
         lam=smallest_lam if lam is None else float(lam),
         largest_output=float(largest),
         smallest_output=float(smallest),
-        largest_mu=largest_mu,
+        largest_mu=float(allowed),
         smallest_lam=smallest_lam,
     )
 
@@ -213,6 +200,22 @@ class Landscape(RowObjective):
             lam=jnp.asarray(lam, dtype),
         )
 
+    def pair_form(self) -> Any:
+        """That of Theorem 2.3, with estimated outputs; None for given constants without such estimates."""
+        if self.constants is None:
+            return None
+        return PairForm.of("G", self.constants, 1 / 12, np.eye(self.n_features))
+
+    @float64
+    def parts(self, count: int) -> list[Landscape] | None:
+        """G on disjoint parts of its rows; None if they are not in memory."""
+        pieces = row_parts(self.rows, count)
+        if pieces is None:
+            return None
+        return [
+            Landscape._build(rows=rows, fit=_moments(rows), sign=self.sign, mu=self.mu, lam=self.lam) for rows in pieces
+        ]
+
     def block_sum(self, params: Params, block: Block) -> jax.Array:
         """The quartic part over a block."""
         return self.sign * quartic_sum(params, block, self.mu)
@@ -221,6 +224,22 @@ class Landscape(RowObjective):
         """The part known from E[y] and E[y xxᵀ], and λ Σ (‖b_j‖² − 1)²."""
         excess = jnp.sum(params * params, axis=1) - 1
         return self.sign * lower_part(params, self.fit, self.mu) + self.lam * jnp.sum(excess * excess)
+
+
+def row_parts(rows: Any, count: int) -> list[ArrayRows] | None:
+    """Every `count`-th row of rows in memory, from the first, the second, …: disjoint parts; None if not in memory.
+
+    >>> len(row_parts(ArrayRows(jnp.ones((10, 2)), jnp.ones(10)), 2))
+    2
+    """
+    whole = rows.in_memory()
+    if whole is None:
+        return None
+    live = whole["weight"] > 0
+    x, y, weight = (whole[name][live] for name in ("x", "y", "weight"))
+    # Rows of weight w count as w rows: y carries it, as every average is linear in y.
+    y = y * (weight / weight.mean()).reshape(-1, *(1,) * (y.ndim - 1))
+    return [ArrayRows(to_jax(x[i::count]), to_jax(y[i::count])) for i in range(count)]
 
 
 _moments = over_rows(moments)
@@ -253,6 +272,15 @@ def tensor_pairs(B: jax.Array, directions: jax.Array, weights: jax.Array, mu: ja
     p2 = (directions @ B.T) ** 2
     fourth = jnp.sum(p2 * p2, axis=1)
     return 6**0.5 * weights @ (jnp.sum(p2, axis=1) ** 2 - fourth) - mu / (2 * 6**0.5) * weights @ fourth
+
+
+def orthonormal(rows: np.ndarray) -> bool:
+    """Whether rows (k, d) are an orthonormal basis.
+
+    >>> orthonormal(np.eye(2)), orthonormal(np.eye(2)[:1])
+    (True, False)
+    """
+    return rows.shape[0] == rows.shape[1] and bool(np.allclose(rows @ rows.T, np.eye(len(rows)), atol=1e-9))
 
 
 def landscape_minimum(alpha: np.ndarray, mu: float, lam: float) -> float | None:
@@ -302,7 +330,7 @@ class PopulationLandscape(Objective):
         fourth = fourth_coefficient(teacher.activation)
         directions, weights = teacher_tensor(teacher, 4)
         outputs = weights / fourth
-        self.constants = constants(fourth, outputs.max(), outputs.min(), mu, lam)
+        self.constants = constants(fourth, outputs.max(), outputs.min(), mu, lam, exact=True)
         self.directions = to_jax(directions)
         self.weights = to_jax(np.sign(fourth) * weights)
         self.mu, self.lam = to_jax(self.constants.mu), to_jax(self.constants.lam)
@@ -317,10 +345,16 @@ class PopulationLandscape(Objective):
         """The teacher's directions."""
         return np.asarray(self.directions)
 
+    def pair_form(self) -> Any:
+        """That of Theorem 2.3, for an orthonormal teacher of as many neurons as inputs."""
+        if not orthonormal(np.asarray(self.directions)):
+            return None
+        return PairForm.of("G", self.constants, 1 / 12, np.eye(self.n_features))
+
     def known_minimum(self) -> tuple[float, str] | None:
         """That of Theorem 2.3, for an orthonormal teacher."""
         rows, weights = np.asarray(self.directions), np.asarray(self.weights)
-        if rows.shape[0] != rows.shape[1] or not np.allclose(rows @ rows.T, np.eye(len(rows)), atol=1e-9):
+        if not orthonormal(rows):
             return None
         least = landscape_minimum(6**0.5 * weights, float(self.mu), float(self.lam))
         return None if least is None else (least, "every local minimum of G is global (Theorem 2.3 of Ge et al. 2017)")

@@ -37,13 +37,13 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planted.inputs import SingularScoreWarning
+from planted.inputs import LocalLikelihood, SingularScoreWarning
 from planted.names import unknown
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_matrix, as_rows
 from planted.objectives._base import Objective, Params
-from planted.objectives._full_rank import full_rank_constants, whitening
-from planted.objectives._landscape import SMALL, Constants
+from planted.objectives._full_rank import Outputs, full_rank_constants, whitening
+from planted.objectives._pair_form import SMALL, Constants, PairForm
 from planted.objectives._score_pairs import TensorPairs, pairs_for, query_points
 
 _ROWS_PER_COEFFICIENT = 8
@@ -88,8 +88,10 @@ def polynomial_residual(X: np.ndarray, y: np.ndarray, degree: int, weight: np.nd
     return np.concatenate([y[start : start + _BLOCK] - design(start) @ coefficients for start in range(0, n, _BLOCK)])
 
 
-def score_constants(kappa: np.ndarray, mu: float | None, lam: float | None) -> Constants:
+def score_constants(kappa: np.ndarray, mu: float | None, lam: float | None, exact: bool = False) -> Constants:
     """μ = c κ_min/κ_max and λ = 4 κ_max unless given: those of G (Theorem 5.1 of Ge et al. 2017) in units of L.
+
+    Estimated κ are noisy, so that the default μ takes their ratio to be at least 0.05; `exact` ones are a teacher's.
 
     >>> score_constants(np.array([2.0, 1.0]), None, None).lam
     8.0
@@ -97,16 +99,18 @@ def score_constants(kappa: np.ndarray, mu: float | None, lam: float | None) -> C
     for name, value in (("mu", mu), ("lam", lam)):
         if value is not None and not (np.isfinite(value) and value >= 0):
             raise ValueError(f"{name} must be a non-negative number, not {value!r}")
-    largest, smallest = float(kappa.max()), float(max(kappa.min(), _LEAST_RATIO * kappa.max()))
+    largest, smallest = float(kappa.max()), float(kappa.min())
     if largest <= 0:
         raise ValueError("the fourth score moment of y is zero, so no fourth-order loss can see the weights")
+    ratio = smallest / largest
+    chosen = SMALL * (ratio if exact and ratio > 0 else max(ratio, _LEAST_RATIO)) if mu is None else float(mu)
     return Constants(
-        mu=SMALL * smallest / largest if mu is None else float(mu),
-        lam=4 * largest if lam is None else float(lam),
+        mu=chosen,
+        lam=4 * largest * max(1.0, chosen) if lam is None else float(lam),
         largest_output=largest,
-        smallest_output=float(kappa.min()),
-        largest_mu=SMALL * smallest / largest,
-        smallest_lam=4 * largest,
+        smallest_output=smallest,
+        largest_mu=SMALL * max(ratio, 0.0),
+        smallest_lam=4 * largest * max(1.0, chosen),
     )
 
 
@@ -226,6 +230,29 @@ class ScoreLandscape(Objective):
         self.sign = to_jax(sign)
         self.lam, self.delta = to_jax(self.constants.lam), to_jax(self.constants.delta)
         self.pairs.mu = to_jax(self.constants.mu)
+        self._sample = rows, reduced, inputs
+
+    def pair_form(self) -> Any:
+        """That of Theorem 2 for as many neurons as inputs; None with an ℓ2 term or κ*_i of both signs."""
+        T = np.asarray(self.T)
+        if self.form.endswith("mixed-sign") or self.constants.delta or np.linalg.eigvalsh(T)[0] <= 1e-9:
+            return None
+        frame = whitening(T, len(T)) if self.form == "full-rank" else np.eye(len(T))
+        return PairForm.of("L", self.constants, 1.0, frame)
+
+    @float64
+    def parts(self, count: int) -> list[ScoreLandscape] | None:
+        """L on disjoint parts of its rows, T that of all; None for estimated scores, which need all rows."""
+        X, y, inputs = self._sample
+        if self.form.endswith("mixed-sign") or isinstance(inputs, LocalLikelihood):
+            return None
+        held = {name: getattr(self, name) for name in self._arrays}
+        objectives = []
+        for i in range(count):
+            pairs = pairs_for(X[i::count], y[i::count], inputs)
+            pairs.mu = self.pairs.mu
+            objectives.append(ScoreLandscape._build(**held | {"pairs": pairs}))
+        return objectives
 
     @staticmethod
     def _check(rows: np.ndarray, inputs: Any, form: str) -> None:
@@ -266,9 +293,8 @@ class ScoreLandscape(Objective):
         if delta is None:
             largest = chosen.largest_output
             smallest = max(chosen.smallest_output, _LEAST_RATIO * largest)
-            base = full_rank_constants(
-                24**-0.5, 1 / smallest, 1 / largest, 12 * chosen.mu, chosen.lam / 2, None, np.asarray(self.T), k
-            )
+            outputs = Outputs(1 / smallest, 1 / largest)
+            base = full_rank_constants(24**-0.5, outputs, 12 * chosen.mu, chosen.lam / 2, None, np.asarray(self.T), k)
             delta = 2 * base.delta
         if not (np.isfinite(delta) and delta >= 0):
             raise ValueError(f"delta must be a non-negative number, not {delta!r}")
