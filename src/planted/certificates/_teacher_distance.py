@@ -189,7 +189,7 @@ def sampling_error(objective: Objective, params: Params, parts: int = _PARTS) ->
     >>> 0 < sampling_error(Landscape(data.X, data.y), np.eye(2), parts=4).gradient < 0.5
     True
     """
-    pieces = objective.parts(parts)
+    pieces = objective.on_parts(parts)
     if pieces is None:
         return None
     gradients = np.array([np.ravel(to_numpy(piece.gradient(params))) for piece in pieces])

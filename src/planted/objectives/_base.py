@@ -123,7 +123,7 @@ class Objective(Pytree, ABC):
         """The :class:`PairForm` of G, F and L with as many neurons as inputs, otherwise None."""
         return None
 
-    def parts(self, count: int) -> list[Any] | None:
+    def on_parts(self, count: int) -> list[Any] | None:
         """The same objective on `count` disjoint parts of its rows, for its sampling error, where that is possible."""
         return None
 

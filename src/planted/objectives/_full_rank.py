@@ -249,7 +249,7 @@ class FullRankLandscape(RowObjective):
         return PairForm.of("F", self.constants, 1 / 12, whitening(T, len(T)))
 
     @float64
-    def parts(self, count: int) -> list[FullRankLandscape] | None:
+    def on_parts(self, count: int) -> list[FullRankLandscape] | None:
         """F on disjoint parts of its rows, T too; None if they are not in memory."""
         pieces = row_parts(self.rows, count)
         if pieces is None:

@@ -207,7 +207,7 @@ class Landscape(RowObjective):
         return PairForm.of("G", self.constants, 1 / 12, np.eye(self.n_features))
 
     @float64
-    def parts(self, count: int) -> list[Landscape] | None:
+    def on_parts(self, count: int) -> list[Landscape] | None:
         """G on disjoint parts of its rows; None if they are not in memory."""
         pieces = row_parts(self.rows, count)
         if pieces is None:

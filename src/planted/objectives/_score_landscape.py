@@ -241,7 +241,7 @@ class ScoreLandscape(Objective):
         return PairForm.of("L", self.constants, 1.0, frame)
 
     @float64
-    def parts(self, count: int) -> list[ScoreLandscape] | None:
+    def on_parts(self, count: int) -> list[ScoreLandscape] | None:
         """L on disjoint parts of its rows, T that of all; None for estimated scores, which need all rows."""
         X, y, inputs = self._sample
         if self.form.endswith("mixed-sign") or isinstance(inputs, LocalLikelihood):
