@@ -7,15 +7,46 @@ from typing import Annotated
 
 import typer
 
-from planted.cli._common import DONE, Force, Json, Quiet, Seed, check_file, known, print_json, progress_bar
+from planted.cli._common import (
+    DONE,
+    Force,
+    Json,
+    Quiet,
+    Seed,
+    check_file,
+    check_table,
+    known,
+    print_json,
+    progress_bar,
+    read_model,
+)
+from planted.cli._patches import Patch
+from planted.cli._rows import Request
+from planted.cli._sources import Header
 from planted.names import PLOT_LOSSES, PLOTS
 
 
 def plot(
-    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(PLOTS)}.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|KIND", help=f"A model written by 'planted fit --out', or one of {', '.join(PLOTS)}."
+        ),
+    ],
+    data: Annotated[
+        Path | None, typer.Argument(help="With a model: the table to draw it beside; - for standard input.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="With a model: the column it explains; that of the fit if omitted.")
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(help="With a model: input columns by place, comma-separated; with a KIND: how many inputs."),
+    ] = None,
+    patch: Patch = None,
+    header: Header = None,
     out: Annotated[Path | None, typer.Option(help="File to write; planted-KIND.png (.gif) if omitted.")] = None,
     loss: Annotated[str, typer.Option(help=f"One of {', '.join(PLOT_LOSSES)}; slices show all.")] = "G",
-    features: Annotated[int | None, typer.Option(min=2, help="Inputs, and as many planted neurons.")] = None,
     samples: Annotated[int, typer.Option(min=100, help="Rows for L; the others are taken in expectation.")] = 20_000,
     steps: Annotated[int | None, typer.Option(min=10, help="Steps of gradient descent.")] = None,
     force: Force = False,
@@ -23,17 +54,29 @@ def plot(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
-    """Draw a descent towards a planted network: its error, its overlap with the teacher, the landscape around it.
+    """Draw your own model beside rows, or a descent towards a planted network.
 
-    descent: error and loss against iterations. permutation, animation: the heat map of |B B*⁻¹| turning into a
-    permutation. sphere: neurons locking on for 2 or 3 inputs. spectrum: the Hessian's eigenvalues on the way. slices:
-    the squared loss beside G and L, with the way taken on each.
+    planted plot model data.csv draws the model: weights by name, the response of each neuron beside what the rows say,
+    prediction, residuals and their histogram; for labels whether the probabilities are right; for images the filter.
 
-    Example: planted plot sphere --features 3 --out sphere.png
+    A KIND draws a descent with a known teacher. descent: error and loss against iterations. permutation, animation: the
+    heat map of |B B*⁻¹| turning into a permutation. sphere: neurons locking on for 2 or 3 inputs. spectrum: the
+    Hessian's eigenvalues on the way. slices: the squared loss beside G and L, with the way taken on each.
+
+    Examples: planted plot model data.csv --out model.png
+
+    planted plot sphere --features 3 --out sphere.png
     """
-    known("picture", kind, PLOTS)
+    if data is not None:
+        return draw_model(Path(what), Request(data, target, features, patch, header), out, force, as_json)
+    if what not in PLOTS and Path(what).is_file():
+        raise ValueError(f"name the table that the model is to be drawn beside: planted plot {what} data.csv")
+    known("picture", what, PLOTS)
     known("loss", loss, PLOT_LOSSES)
-    file = Path(f"planted-{kind}.{'gif' if kind == 'animation' else 'png'}") if out is None else out
+    if features is not None and (not features.isdigit() or int(features) < 2):
+        raise ValueError(f"--features is a number of inputs from 2 on for a picture of {what}, not {features!r}")
+    size = None if features is None else int(features)
+    file = Path(f"planted-{what}.{'gif' if what == 'animation' else 'png'}") if out is None else out
     check_file(file, "picture", force=force)
 
     from planted.plots import save_picture
@@ -41,11 +84,50 @@ def plot(
 
     with progress_bar(quiet) as report:
         paths = save_picture(
-            kind, file, loss=loss, d=features, steps=steps, samples=samples, seed=seed, progress=report or silent
+            what, file, loss=loss, d=size, steps=steps, samples=samples, seed=seed, progress=report or silent
         )
     errors = [float(path.error[-1]) for path in paths]
     if as_json:
-        print_json({"kind": kind, "file": str(file), "errors": errors, "steps": int(paths[0].step[-1])})
+        print_json({"kind": what, "file": str(file), "errors": errors, "steps": int(paths[0].step[-1])})
     else:
         typer.echo(f"picture written to {file}; parameter error at the end {', '.join(f'{e:.2g}' for e in errors)}")
+    return DONE
+
+
+def draw_model(model: Path, request: Request, out: Path | None, force: bool, as_json: bool) -> int:
+    """Write the picture of a model beside the rows of a table."""
+    from dataclasses import replace
+
+    from planted.numerics.reading import check_source
+
+    check_source(model, "model")
+    check_table(request.data)
+    file = Path(f"planted-{model.stem}.png") if out is None else out
+    check_file(file, "picture", [model, request.data], force)
+
+    import numpy as np
+
+    from planted.cli._predict import scores
+    from planted.estimators import label_codes
+    from planted.plots import save_model
+
+    saved = read_model(model)
+    if request.target is None:
+        fitted = ("y",) if saved.signature is None else saved.signature.targets or ("y",)
+        request = replace(request, target=",".join(f'"{name}"' if "," in name else name for name in fitted))
+    rows = request.rows(saved)
+    codes = label_codes(rows.y, saved.signature.classes) if saved.labels else None
+    present = (
+        codes >= 0 if codes is not None else np.isfinite(np.asarray(rows.y, float).reshape(len(rows.X), -1)).all(1)
+    )
+    whole = present & np.isfinite(rows.X.reshape(len(rows.X), -1)).all(axis=1)
+    X, y = rows.X[whole], rows.y[whole]
+    save_model(file, saved, X, y, names=rows.names, codes=None if codes is None else codes[whole])
+    measured = scores(saved, X, y)
+    if as_json:
+        print_json({"model": str(model), "file": str(file), "rows": len(X), **measured})
+    else:
+        words = {"r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
+        line = ", ".join(f"{words[name]} {value:.6g}" for name, value in measured.items())
+        typer.echo(f"picture written to {file}; {len(X):,} rows, {line}")
     return DONE

@@ -113,18 +113,13 @@ def scores(saved: Any, X: Any, y: Any) -> dict[str, float]:
     """
     import numpy as np
 
+    from planted.estimators import label_codes
+
     if saved.labels:
         chances = saved.predict_proba(X)
-        whole = ~np.isnan(chances).any(axis=1) & np.array([str(label) not in ("", "nan") for label in y])
-        classes = [str(label) for label in saved.signature.classes]
-        codes = {label: i for i, label in enumerate(classes)} | {_plain(label): i for i, label in enumerate(classes)}
-        truth = [codes.get(_plain(label)) for label in y[whole]]
-        strange = next((str(label) for label, code in zip(y[whole], truth, strict=True) if code is None), None)
-        if strange is not None:
-            raise ValueError(
-                f"the target holds {strange!r}, which is no class of the network: it knows {', '.join(classes)}"
-            )
-        right = np.asarray(truth)
+        codes = label_codes(y, saved.signature.classes)
+        whole = ~np.isnan(chances).any(axis=1) & (codes >= 0)
+        right = codes[whole]
         given = chances[whole][np.arange(len(right)), right]
         hits = np.mean(np.argmax(chances[whole], axis=1) == right)
         return {"accuracy": float(hits), "log_loss": float(-np.mean(np.log(np.clip(given, 1e-300, 1))))}
@@ -135,16 +130,6 @@ def scores(saved: Any, X: Any, y: Any) -> dict[str, float]:
     if y.shape != values[whole].shape:
         raise ValueError(f"the network has {values[0].size} outputs, but {y[0].size} targets are named")
     return {"r2": 1 - float(np.mean((values[whole] - y) ** 2) / max(np.mean(np.var(y, axis=0)), 1e-300))}
-
-
-def _plain(label: Any) -> str:
-    """A label as text; whole numbers without a decimal point, truth values in small letters."""
-    text = str(label)
-    try:
-        number = float(text)
-    except ValueError:
-        return text.lower() if text.lower() in ("true", "false") else text
-    return f"{number:.17g}"
 
 
 def _gaps(values: Any) -> list[Any]:

@@ -62,9 +62,10 @@ class Request:
         patch = self.patch
         if signature is not None and signature.patch is not None:
             height, width = signature.patch
+            images = hasattr(network, "filter") or height > 1
             if n_patches is None:
                 n_patches = network.n_features // (height * width)
-            if patch is None and height > 1:
+            if patch is None and images:
                 patch = f"{height}x{width}"
         X, y = read_patches(self.data, self.target, patch, n_patches)
         return Given(X, y, [], "")

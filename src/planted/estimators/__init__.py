@@ -1,6 +1,7 @@
 """The scikit-learn front doors."""
 
 from planted.estimators._classifier import PlantedClassifier
+from planted.estimators._label_codes import label_codes
 from planted.estimators._regressor import PlantedRegressor
 from planted.estimators._saved import SavedModel, load, probabilities
 from planted.estimators._shared_filter import PlantedConvRegressor
@@ -15,6 +16,7 @@ __all__ = [
     "Summary",
     "TableWarning",
     "held_out",
+    "label_codes",
     "load",
     "probabilities",
 ]

@@ -34,7 +34,10 @@ def signature_of(estimator: Any, **known: Any) -> Signature:
     encoding = known.pop("encoding", None) or getattr(estimator, "encoding_", None) or Encoding(names)
     shape = getattr(estimator, "patch_shape", None)
     patches = getattr(estimator, "n_patches_", None)
-    patch = None if patches is None else (1, n_inputs // patches) if shape is None else (int(shape[0]), int(shape[1]))
+    patch = None if shape is None else (int(shape[0]), int(shape[1]))
+    if patches is not None and patch is None and isinstance(network, Network):
+        # Several filters make a dense network, which does not know its patches.
+        patch = (1, n_inputs // patches)
     made = Signature(
         inputs=names,
         targets=tuple(getattr(estimator, "target_names_", ())) or _default_targets(network),

@@ -30,7 +30,8 @@ class Signature:
     link : "identity", "mean" or "logit"
         What the network gives: values, the probability of the second class, or log-odds.
     patch : (int, int) or None
-        Height and width of a patch of images; (1, size) for patches of flat rows.
+        Height and width of the patches that images are cut into; for several filters on rows that are no images
+        (1, size).
     mean, scale : tuples of float
         Mean and standard deviation of each input in the rows of the fit.
     encoding : dict
