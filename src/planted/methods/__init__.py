@@ -31,8 +31,9 @@ from planted.methods._method import Method, methods_table, records
 from planted.methods._problem import Free, Problem, block_whitened, in_memory
 from planted.methods._quadratic_matrix import QuadraticFit, determined, factorise, fit_matrix, fit_quadratic
 from planted.methods._recovery import Recovery, Start
+from planted.methods._residual_test import residual_p_value
 from planted.methods._search import Search
-from planted.methods._verdict import STATUSES, SUCCESSES, Facts, Verdict, judge, residual_p_value
+from planted.methods._verdict import STATUSES, SUCCESSES, Facts, Verdict, judge
 from planted.methods._width import choose_width
 
 METHODS = records("regression")

@@ -16,18 +16,9 @@ from planted.methods._filter_polish import ConvChart, expected_error, residual_t
 from planted.methods._finish import left_open, smooth_objective, worst_row
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
-from planted.methods._verdict import (
-    EXACT,
-    ROUNDED,
-    Facts,
-    Verdict,
-    counting_rows,
-    judge,
-    largest_residual,
-    off_kinks,
-    residual_p_value,
-    rounding_noise,
-)
+from planted.methods._residual_test import residual_p_value
+from planted.methods._row_facts import counting_rows, largest_residual, off_kinks, rounding_noise
+from planted.methods._verdict import EXACT, ROUNDED, Facts, Verdict, judge
 from planted.networks import ConvNetwork
 from planted.numerics.precision import float64
 from planted.objectives import ConvFilters, ConvSquared, Filters, SharedFilter, SquaredError

@@ -11,20 +11,17 @@ import numpy as np
 from planted.certificates import Uncertainty, uncertainty
 from planted.methods._problem import Problem, in_memory
 from planted.methods._recovery import Recovery, Start
-from planted.methods._verdict import (
-    EXACT,
-    ROUNDED,
-    Facts,
+from planted.methods._residual_test import residual_p_value
+from planted.methods._row_facts import (
     confirmed,
     counting_rows,
-    judge,
     largest_residual,
     off_kinks,
     open_neurons,
-    residual_p_value,
     rounding_noise,
     thin_neuron,
 )
+from planted.methods._verdict import EXACT, ROUNDED, Facts, judge
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64
 from planted.rows import ChunkedRows

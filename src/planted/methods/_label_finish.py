@@ -14,7 +14,8 @@ from planted.methods._label_runaway import Runaway, runaway
 from planted.methods._label_test import label_p_value
 from planted.methods._labels import LabelProblem
 from planted.methods._recovery import Recovery, Start
-from planted.methods._verdict import ACCURATE, Facts, counting_rows, judge
+from planted.methods._row_facts import counting_rows
+from planted.methods._verdict import ACCURATE, Facts, judge
 from planted.numerics.precision import float64
 from planted.solvers import Descent, sample_newton
 

@@ -11,12 +11,8 @@ Every threshold stands in this file.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from scipy.stats import f as fisher
-
-from planted.networks import ConvNetwork, Network, jacobian
 
 STATUSES = ("recovered", "estimated", "ambiguous", "misfit")
 SUCCESSES = ("recovered", "estimated")
@@ -42,15 +38,22 @@ ACCURATE = 0.1
 """An expected relative error of the weights that a user would call accurate."""
 DIVERGED = 1e3
 """Weights of labels beyond this grow without limit: the labels are separable."""
-_PROBES = 40
-_LEAST_PROBES = 6
-_ROWS_PER_UNKNOWN = 4
-_TESTED_UNKNOWNS = 1000
-_LARGE_ROWS = 50_000
-_INACTIVE = 1e-12
-_LEVERAGE_ENTRIES = 2_000_000
-_AT_KINK = 1e-9
-_SINGULAR = 1e-10
+PROBES, LEAST_PROBES = 40, 6
+"""Functions of the inputs that the residual test tries, and the fewest with which it says something."""
+ROWS_PER_UNKNOWN = 4
+"""Rows an unknown that the residual test takes."""
+TESTED_UNKNOWNS = 1000
+"""Unknowns above which the residual test leaves the network's derivatives out."""
+LARGE_ROWS = 50_000
+"""Rows at most that are looked at where a part of them says enough."""
+INACTIVE = 1e-12
+"""A slope below which a neuron is silent."""
+AT_KINK = 1e-9
+"""The distance from a kink, relative to the terms of the pre-activation, at which rounding decides the side."""
+LEVERAGE_ENTRIES = 2_000_000
+"""Entries of the derivatives above which no leverages are computed."""
+SINGULAR = 1e-10
+"""A share of the largest eigenvalue below which a direction is not spanned."""
 
 
 @dataclass(frozen=True)
@@ -215,252 +218,3 @@ def _cause(facts: Facts) -> tuple[str, str]:
         "independent runs of the search ended in different places, so a failed search is likely",
         "Try another random_state, more rows, or more neurons; then another activation.",
     )
-
-
-def off_kinks(network: Network | ConvNetwork, X: np.ndarray) -> np.ndarray:
-    """Which rows of X (n, …) no neuron has on a kink of its activation, where rounding decides whether it is active.
-
-    >>> off_kinks(Network([[1.0, -1.0]], [1.0]), np.array([[1.0, 1.0], [2.0, 1.0]]))
-    array([False,  True])
-    """
-    if not network.activation.kinks:
-        return np.ones(len(X), bool)
-    if isinstance(network, ConvNetwork):
-        z, bound = X @ network.filter, np.abs(X) @ np.abs(network.filter)
-    else:
-        inputs, shift = X.reshape(len(X), -1), 0.0 if network.bias is None else network.bias
-        z = inputs @ network.weights.T + shift
-        bound = np.abs(inputs) @ np.abs(network.weights).T + np.abs(shift)
-    near = [np.abs(z - kink) <= _AT_KINK * (bound + abs(kink)) for kink in network.activation.kinks]
-    return ~np.any(near, axis=(0, 2))
-
-
-def counting_rows(network: Network | ConvNetwork, X: np.ndarray) -> int:
-    """Distinct rows of X (n, …) in which some neuron is active: those that say something about the weights.
-
-    >>> counting_rows(Network([[1.0]], [1.0]), np.array([[1.0], [1.0], [2.0], [-1.0]]))
-    2
-    """
-    if isinstance(network, ConvNetwork):
-        z = X @ network.filter
-    else:
-        z = X.reshape(len(X), -1) @ network.weights.T + (0.0 if network.bias is None else network.bias)
-    active = np.any(np.abs(network.activation.derivative(z)) > _INACTIVE, axis=1) & off_kinks(network, X)
-    return len(_distinct(X[active]))
-
-
-def _distinct(X: np.ndarray) -> np.ndarray:
-    """Places of the distinct rows of X (n, …)."""
-    if not X.size:
-        return np.arange(0)
-    rows = np.ascontiguousarray(X.reshape(len(X), -1)) + 0.0
-    return np.unique(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))), return_index=True)[1]
-
-
-def thin_neuron(network: Network, X: np.ndarray) -> str:
-    """Which neuron is active in hardly more distinct rows than it has numbers of its own, in words.
-
-    >>> thin_neuron(Network([[1.0]], [1.0]), np.array([[1.0], [2.0], [-1.0]]))
-    'neuron 0 is active in 2 distinct rows, hardly more than its 1 numbers'
-    """
-    inputs = X.reshape(len(X), -1)
-    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
-    active = np.abs(network.activation.derivative(z)) > _INACTIVE
-    smooth = off_kinks(network, X)[:, None]
-    counts = np.sum(active & smooth, axis=0)
-    outputs = np.atleast_2d(network.output).shape[0]
-    numbers = network.n_features + (network.bias is not None) + outputs - (network.activation.homogeneity is not None)
-    for i in np.flatnonzero(counts < 4 * (numbers + SPARE)):
-        count = len(_distinct(X[(active & smooth)[:, i]]))
-        if count * outputs < numbers + SPARE:
-            return f"neuron {i} is active in {count} distinct rows, hardly more than its {numbers} numbers"
-    return ""
-
-
-def confirmed(network: Network, X: np.ndarray, n_parameters: int, intercept: bool = False) -> bool:
-    """Whether rows in general position leave one another out: no prediction hangs on its own row alone.
-
-    The leverage of a row is the diagonal of J(JᵀJ)⁺Jᵀ, J the derivatives at the rows that count. One at leverage 1
-    determines something that no other row speaks of, so that a wrong network may explain it as well as the right one.
-    Where no leverage is near one, and the values of an input all differ, another network that explains every row to
-    rounding would be a coincidence of reals. A lone neuron with a silent side is told by its sign too: rows that just
-    suffice determine it, and silent rows confirm it.
-
-    >>> X = np.random.default_rng(0).standard_normal((12, 2))
-    >>> confirmed(Network([[1.0, 2.0]], [1.0], "tanh"), X, 3), confirmed(Network([[1.0, 2.0]], [1.0], "tanh"), X[:3], 3)
-    (True, False)
-    """
-    inputs = X.reshape(len(X), -1)
-    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
-    active = np.any(np.abs(network.activation.derivative(z)) > _INACTIVE, axis=1) & off_kinks(network, X)
-    rows = inputs[active]
-    if not len(rows) or len(rows) * n_parameters > _LEVERAGE_ENTRIES:
-        return False
-    if any(len(np.unique(column)) < len(column) for column in rows.T):
-        return False
-    J = jacobian(network, rows, intercept=intercept).reshape(len(rows) * np.atleast_2d(network.output).shape[0], -1)
-    scale = np.linalg.norm(J, axis=0)
-    left, values, _ = np.linalg.svd(J / np.where(scale > 0, scale, 1.0), full_matrices=False)
-    basis = left[:, values > 1e-7 * values[0]]
-    if basis.shape[1] < n_parameters:
-        return False
-    if network.n_hidden == 1 and len(inputs) - len(rows) >= SILENT:
-        return True
-    return bool(np.max(np.sum(basis**2, axis=1)) < LEVERAGE)
-
-
-def largest_residual(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarray) -> float:
-    """The largest |prediction − y| over rows, relative to the terms that add up to the prediction and the target.
-
-    >>> largest_residual(Network([[1.0]], [2.0]), np.array([[1.0]]), np.array([2.0]))
-    0.0
-    """
-    if isinstance(network, ConvNetwork):
-        terms = np.abs(network.activation(X @ network.filter)) @ np.abs(network.output)
-    else:
-        inputs = X.reshape(len(X), -1)
-        z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
-        terms = np.abs(network.activation(z)) @ np.abs(network.output).T + np.abs(network.intercept)
-        if network.skip is not None:
-            terms = terms + np.abs(inputs) @ np.abs(network.skip).T
-    residual = np.abs(network.predict(X) - y)
-    # Rows where all neurons are silent are compared to a typical row.
-    size = terms + np.abs(y) + 1e-3 * np.median(terms + np.abs(y), axis=0)
-    return float(np.max(residual / np.maximum(size, 1e-300)))
-
-
-def rounding_noise(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarray) -> float:
-    """Standard deviation of the rounding of a row's prediction and target: ε times the terms that add up to it.
-
-    >>> rounding_noise(Network([[1.0]], [2.0]), np.array([[1.0]]), np.array([2.0])) < 1e-14
-    True
-    """
-    some = slice(0, _LARGE_ROWS)
-    rows, targets = X[some], np.abs(y[some])
-    if isinstance(network, ConvNetwork):
-        output = np.abs(network.output)
-        z, size = rows @ network.filter, np.abs(rows) @ np.abs(network.filter)
-    else:
-        inputs = rows.reshape(len(rows), -1)
-        weights, output = network.weights, np.abs(np.atleast_2d(network.output)).sum(axis=0)
-        shift = np.zeros(len(weights)) if network.bias is None else network.bias
-        z, size = inputs @ weights.T + shift, np.abs(inputs) @ np.abs(weights).T + np.abs(shift)
-    terms = (np.abs(network.activation.derivative(z)) * size + np.abs(network.activation(z))) @ output
-    total = terms + targets.reshape(len(rows), -1).sum(axis=1)
-    return float(np.finfo(float).eps * np.sqrt(np.mean(total**2)))
-
-
-def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -> str:
-    """What the rows in which a neuron is active leave open of its weights, in words; for networks too large for a rank.
-
-    >>> X = np.random.default_rng(0).standard_normal((50, 2))
-    >>> open_neurons(Network([[1.0, 0.0]], [1.0]), np.column_stack([X, X[:, 0]])[:, [0, 2]])
-    'the rows in which neuron 0 is active span 1 of 2 directions'
-    """
-    inputs = X.reshape(len(X), -1)
-    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
-    slope = np.abs(network.activation.derivative(z))
-    scale = np.sqrt(np.mean(inputs**2, axis=0))
-    unit = inputs / np.where(scale > 0, scale, 1.0)
-    d = inputs.shape[1]
-    for i in range(network.n_hidden):
-        weighted = unit * slope[:, i, None]
-        values, vectors = np.linalg.eigh(weighted.T @ weighted)
-        rank = int(np.sum(values > _SINGULAR * max(values[-1], 1e-300)))
-        if rank < d:
-            places = np.flatnonzero(np.abs(vectors[:, : d - rank]).max(axis=1) > 0.1)
-            called = names if len(names) == d else range(d)
-            which = ", ".join(str(called[place])[:40] for place in places[:8])
-            where = f", inputs {which}" if len(places) <= d / 2 else ""
-            return f"the rows in which neuron {i} is active span {rank} of {d} directions{where}"
-    return ""
-
-
-def residual_p_value(
-    X: np.ndarray,
-    y: np.ndarray,
-    network: Network | ConvNetwork,
-    *,
-    intercept: bool = False,
-    outputs: bool = True,
-    spread: np.ndarray | None = None,
-    seed: int = 0,
-) -> float:
-    r"""p-value of an F-test of random probes in a regression of the residuals on the network's derivatives and them.
-
-    Probes g(x) are bumps and ridges in random directions, a constant and, in equal parts, odd, even and local
-    functions. A right network leaves noise minus J δ, J its derivatives and δ the error of its parameters: since J is
-    in the regression, it does not matter how they were estimated, with which row weights for example. The test uses
-    four rows an unknown, and at most all. Above 1,000 unknowns the derivatives are left out and 50,000 rows are used:
-    residuals of a least-squares fit are orthogonal to them already, so the probes' share is overestimated in the
-    denominator only, and the p-value errs upwards.
-
-    Parameters
-    ----------
-    X : array (n, …)
-    y : array (n,) or (n, m)
-    intercept, outputs : bool
-        Whether the intercept and the outputs were free.
-    spread : array (n,), optional
-        Standard deviation of the noise of each row, where it is known up to a factor.
-
-    Returns
-    -------
-    float
-        NaN where there are too few rows.
-
-    Examples
-    --------
-    >>> from planted.datasets import make_planted
-    >>> data = make_planted(500, 3, 2, noise=0.1, random_state=0)
-    >>> 0.0 < residual_p_value(data.X, data.y, data.teacher) < 1.0
-    True
-    """
-    n, flat = len(X), X.reshape(len(X), -1)
-    m = 1 if y.ndim == 1 else y.shape[1]
-    unknowns = sum(np.size(value) for value in _arrays(network, intercept, outputs))
-    probes = max(_PROBES // m, _LEAST_PROBES)
-    large = unknowns > _TESTED_UNKNOWNS
-    rng = np.random.default_rng(seed)
-    count = min(n, _LARGE_ROWS if large else max(_ROWS_PER_UNKNOWN * (unknowns + probes * m) // m, 4000))
-    if count * m < unknowns + 2 * probes * m:
-        probes = max((count * m - unknowns) // (2 * m), 0)
-        if probes < _LEAST_PROBES:
-            return float("nan")
-    some = rng.choice(n, count, replace=False)
-    residual = (y[some] - network.predict(X[some])).reshape(count, m)
-    unit = np.sqrt(np.mean(residual**2, axis=0))
-    unit = np.where(unit > 0, unit, 1.0) * (np.ones((count, 1)) if spread is None else spread[some, None])
-    r = (residual / unit).reshape(-1)
-    J = np.ones((count, 1, 1)) * np.eye(m) if large else jacobian(network, X[some], intercept=intercept)
-    J = J / unit[:, :, None]
-    G = _probes(flat, flat[some], probes, rng)
-    if not (intercept or large):
-        G[:, -1] = 1.0
-    design = np.einsum("rp,ra,ab->rapb", G, 1 / unit, np.eye(m)).reshape(count * m, -1)
-    left, values, _ = np.linalg.svd(J.reshape(count * m, -1), full_matrices=False)
-    basis = left[:, values > 1e-9 * values[0]]
-    r = r - basis @ (basis.T @ r)
-    design = design - basis @ (basis.T @ design)
-    explained = design @ np.linalg.lstsq(design, r, rcond=1e-8)[0]
-    freedom = count * m - (unknowns * count // n if large else basis.shape[1]) - design.shape[1]
-    remaining = float(np.sum((r - explained) ** 2))
-    if freedom <= 0 or remaining <= 0:
-        return float("nan")
-    statistic = float(np.sum(explained**2)) / design.shape[1] / (remaining / freedom)
-    return float(fisher.sf(statistic, design.shape[1], freedom))
-
-
-def _probes(whole: np.ndarray, rows: np.ndarray, probes: int, rng: np.random.Generator) -> np.ndarray:
-    """Values (r, probes) of odd, even and local functions of random projections, a third each."""
-    scale = np.sqrt(np.mean(whole**2, axis=0))
-    directions = rng.standard_normal((probes, rows.shape[1])) / np.sqrt(rows.shape[1]) / np.where(scale > 0, scale, 1.0)
-    t = rows @ directions.T
-    third = probes // 3
-    # Wrong activations, missing neurons and interactions all show in one of them.
-    return np.concatenate([np.abs(t[:, :third]), t[:, third : 2 * third] ** 2, np.sin(3 * t[:, 2 * third :])], axis=1)
-
-
-def _arrays(network: Network | ConvNetwork, intercept: bool, outputs: bool) -> list[Any]:
-    free = {"intercept": intercept, "output": outputs}
-    return [value for name, value in network.arrays().items() if free.get(name, True)]

@@ -1,0 +1,176 @@
+"""What rows say of a network: which of them count, what they leave open, and how well each is explained."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planted.methods._verdict import (
+    AT_KINK,
+    INACTIVE,
+    LARGE_ROWS,
+    LEVERAGE,
+    LEVERAGE_ENTRIES,
+    SILENT,
+    SINGULAR,
+    SPARE,
+)
+from planted.networks import ConvNetwork, Network, jacobian
+
+
+def off_kinks(network: Network | ConvNetwork, X: np.ndarray) -> np.ndarray:
+    """Which rows of X (n, …) no neuron has on a kink of its activation, where rounding decides whether it is active.
+
+    >>> off_kinks(Network([[1.0, -1.0]], [1.0]), np.array([[1.0, 1.0], [2.0, 1.0]]))
+    array([False,  True])
+    """
+    if not network.activation.kinks:
+        return np.ones(len(X), bool)
+    if isinstance(network, ConvNetwork):
+        z, bound = X @ network.filter, np.abs(X) @ np.abs(network.filter)
+    else:
+        inputs, shift = X.reshape(len(X), -1), 0.0 if network.bias is None else network.bias
+        z = inputs @ network.weights.T + shift
+        bound = np.abs(inputs) @ np.abs(network.weights).T + np.abs(shift)
+    near = [np.abs(z - kink) <= AT_KINK * (bound + abs(kink)) for kink in network.activation.kinks]
+    return ~np.any(near, axis=(0, 2))
+
+
+def counting_rows(network: Network | ConvNetwork, X: np.ndarray) -> int:
+    """Distinct rows of X (n, …) in which some neuron is active: those that say something about the weights.
+
+    >>> counting_rows(Network([[1.0]], [1.0]), np.array([[1.0], [1.0], [2.0], [-1.0]]))
+    2
+    """
+    if isinstance(network, ConvNetwork):
+        z = X @ network.filter
+    else:
+        z = X.reshape(len(X), -1) @ network.weights.T + (0.0 if network.bias is None else network.bias)
+    active = np.any(np.abs(network.activation.derivative(z)) > INACTIVE, axis=1) & off_kinks(network, X)
+    return len(_distinct(X[active]))
+
+
+def _distinct(X: np.ndarray) -> np.ndarray:
+    """Places of the distinct rows of X (n, …)."""
+    if not X.size:
+        return np.arange(0)
+    rows = np.ascontiguousarray(X.reshape(len(X), -1)) + 0.0
+    return np.unique(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))), return_index=True)[1]
+
+
+def thin_neuron(network: Network, X: np.ndarray) -> str:
+    """Which neuron is active in hardly more distinct rows than it has numbers of its own, in words.
+
+    >>> thin_neuron(Network([[1.0]], [1.0]), np.array([[1.0], [2.0], [-1.0]]))
+    'neuron 0 is active in 2 distinct rows, hardly more than its 1 numbers'
+    """
+    inputs = X.reshape(len(X), -1)
+    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
+    active = np.abs(network.activation.derivative(z)) > INACTIVE
+    smooth = off_kinks(network, X)[:, None]
+    counts = np.sum(active & smooth, axis=0)
+    outputs = np.atleast_2d(network.output).shape[0]
+    numbers = network.n_features + (network.bias is not None) + outputs - (network.activation.homogeneity is not None)
+    for i in np.flatnonzero(counts < 4 * (numbers + SPARE)):
+        count = len(_distinct(X[(active & smooth)[:, i]]))
+        if count * outputs < numbers + SPARE:
+            return f"neuron {i} is active in {count} distinct rows, hardly more than its {numbers} numbers"
+    return ""
+
+
+def confirmed(network: Network, X: np.ndarray, n_parameters: int, intercept: bool = False) -> bool:
+    """Whether rows in general position leave one another out: no prediction hangs on its own row alone.
+
+    The leverage of a row is the diagonal of J(JᵀJ)⁺Jᵀ, J the derivatives at the rows that count. One at leverage 1
+    determines something that no other row speaks of, so that a wrong network may explain it as well as the right one.
+    Where no leverage is near one, and the values of an input all differ, another network that explains every row to
+    rounding would be a coincidence of reals. A lone neuron with a silent side is told by its sign too: rows that just
+    suffice determine it, and silent rows confirm it.
+
+    >>> X = np.random.default_rng(0).standard_normal((12, 2))
+    >>> confirmed(Network([[1.0, 2.0]], [1.0], "tanh"), X, 3), confirmed(Network([[1.0, 2.0]], [1.0], "tanh"), X[:3], 3)
+    (True, False)
+    """
+    inputs = X.reshape(len(X), -1)
+    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
+    active = np.any(np.abs(network.activation.derivative(z)) > INACTIVE, axis=1) & off_kinks(network, X)
+    rows = inputs[active]
+    if not len(rows) or len(rows) * n_parameters > LEVERAGE_ENTRIES:
+        return False
+    if any(len(np.unique(column)) < len(column) for column in rows.T):
+        return False
+    J = jacobian(network, rows, intercept=intercept).reshape(len(rows) * np.atleast_2d(network.output).shape[0], -1)
+    scale = np.linalg.norm(J, axis=0)
+    left, values, _ = np.linalg.svd(J / np.where(scale > 0, scale, 1.0), full_matrices=False)
+    basis = left[:, values > 1e-7 * values[0]]
+    if basis.shape[1] < n_parameters:
+        return False
+    if network.n_hidden == 1 and len(inputs) - len(rows) >= SILENT:
+        return True
+    return bool(np.max(np.sum(basis**2, axis=1)) < LEVERAGE)
+
+
+def largest_residual(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarray) -> float:
+    """The largest |prediction − y| over rows, relative to the terms that add up to the prediction and the target.
+
+    >>> largest_residual(Network([[1.0]], [2.0]), np.array([[1.0]]), np.array([2.0]))
+    0.0
+    """
+    if isinstance(network, ConvNetwork):
+        terms = np.abs(network.activation(X @ network.filter)) @ np.abs(network.output)
+    else:
+        inputs = X.reshape(len(X), -1)
+        z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
+        terms = np.abs(network.activation(z)) @ np.abs(network.output).T + np.abs(network.intercept)
+        if network.skip is not None:
+            terms = terms + np.abs(inputs) @ np.abs(network.skip).T
+    residual = np.abs(network.predict(X) - y)
+    # Rows where all neurons are silent are compared to a typical row.
+    size = terms + np.abs(y) + 1e-3 * np.median(terms + np.abs(y), axis=0)
+    return float(np.max(residual / np.maximum(size, 1e-300)))
+
+
+def rounding_noise(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarray) -> float:
+    """Standard deviation of the rounding of a row's prediction and target: ε times the terms that add up to it.
+
+    >>> rounding_noise(Network([[1.0]], [2.0]), np.array([[1.0]]), np.array([2.0])) < 1e-14
+    True
+    """
+    some = slice(0, LARGE_ROWS)
+    rows, targets = X[some], np.abs(y[some])
+    if isinstance(network, ConvNetwork):
+        output = np.abs(network.output)
+        z, size = rows @ network.filter, np.abs(rows) @ np.abs(network.filter)
+    else:
+        inputs = rows.reshape(len(rows), -1)
+        weights, output = network.weights, np.abs(np.atleast_2d(network.output)).sum(axis=0)
+        shift = np.zeros(len(weights)) if network.bias is None else network.bias
+        z, size = inputs @ weights.T + shift, np.abs(inputs) @ np.abs(weights).T + np.abs(shift)
+    terms = (np.abs(network.activation.derivative(z)) * size + np.abs(network.activation(z))) @ output
+    total = terms + targets.reshape(len(rows), -1).sum(axis=1)
+    return float(np.finfo(float).eps * np.sqrt(np.mean(total**2)))
+
+
+def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -> str:
+    """What the rows in which a neuron is active leave open of its weights, in words; for networks too large for a rank.
+
+    >>> X = np.random.default_rng(0).standard_normal((50, 2))
+    >>> open_neurons(Network([[1.0, 0.0]], [1.0]), np.column_stack([X, X[:, 0]])[:, [0, 2]])
+    'the rows in which neuron 0 is active span 1 of 2 directions'
+    """
+    inputs = X.reshape(len(X), -1)
+    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
+    slope = np.abs(network.activation.derivative(z))
+    scale = np.sqrt(np.mean(inputs**2, axis=0))
+    unit = inputs / np.where(scale > 0, scale, 1.0)
+    d = inputs.shape[1]
+    for i in range(network.n_hidden):
+        weighted = unit * slope[:, i, None]
+        values, vectors = np.linalg.eigh(weighted.T @ weighted)
+        rank = int(np.sum(values > SINGULAR * max(values[-1], 1e-300)))
+        if rank < d:
+            places = np.flatnonzero(np.abs(vectors[:, : d - rank]).max(axis=1) > 0.1)
+            called = names if len(names) == d else range(d)
+            which = ", ".join(str(called[place])[:40] for place in places[:8])
+            where = f", inputs {which}" if len(places) <= d / 2 else ""
+            return f"the rows in which neuron {i} is active span {rank} of {d} directions{where}"
+    return ""
