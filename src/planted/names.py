@@ -52,6 +52,9 @@ DENSITIES: tuple[str, ...] = ("auto", "gaussian", "mixture", "logistic", "hyperb
 MISSING_RULES: tuple[str, ...] = ("refuse", "drop", "mean")
 """What may be done about missing values of a table."""
 
+BENCHES: tuple[str, ...] = ("drawn", "trained", "laws")
+"""Kinds of teachers and rows that `planted bench` poses."""
+
 PLOTS: tuple[str, ...] = ("descent", "permutation", "animation", "sphere", "spectrum", "slices")
 """Pictures that `planted plot` makes."""
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from planted.bench import PEERS, BenchCell, OutOfTime, Peer, bench, read_records, summary
+from planted.bench import PEERS, BenchCell, OutOfTime, Peer, bench, read_records, summary, trained
 
 
 def test_bench_resumes(tmp_path):
@@ -70,3 +70,18 @@ def test_a_peer_without_its_package_is_left_out():
     peer = PEERS["pyscnn"]
     assert peer.obstacle(BenchCell(4, 2, 40, "tanh")) == "it has no tanh"
     assert Peer(peer.fit, "no_such_package").obstacle(BenchCell(4, 2, 40)) == "no_such_package is not installed"
+
+
+def test_records_of_before_a_cell_had_a_source_still_count(tmp_path):
+    path, cell = tmp_path / "bench.jsonl", BenchCell(3, 2, 40, "tanh")
+    old = {name: value for name, value in asdict(cell).items() if name != "source"}
+    entry = {"cell": old, "seed": 0, "contender": "planted", "seconds": 1.0, "runs": 1}
+    path.write_text(json.dumps(entry | {"weight_error": 0.5, "success": False}) + "\n")
+    assert [record["weight_error"] for record in bench((cell,), range(1), path, peers=())] == [0.5]
+
+
+def test_a_trained_teacher_is_a_cell():
+    cell = trained(4, 3, "tanh", "iris")
+    [entry] = bench((cell,), range(1), peers=())
+    assert entry["success"]
+    assert BenchCell(**entry["cell"]) == cell

@@ -139,7 +139,7 @@ def test_the_callers_precision_does_not_matter():
         ({"noise": -1.0}, "noise must be a non-negative number"),
         ({"noise": math.nan}, "noise must be a non-negative number"),
         ({"task": "ranking"}, "unknown task 'ranking'"),
-        ({"inputs": "uniform"}, "unknown inputs 'uniform'"),
+        ({"inputs": "cauchy"}, "unknown inputs 'cauchy'"),
         ({"inputs": Gaussian(np.zeros(4))}, "expected 3 columns"),
         ({"condition_number": 0.5}, "condition_number must be at least 1"),
         ({"activation": "sine"}, "unknown activation 'sine'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -108,11 +108,17 @@ def _contest(*args: Any) -> list[dict[str, Any]]:
 
 
 def _key(entry: dict[str, Any]) -> str:
-    return json.dumps([entry["cell"], entry["seed"], entry["contender"], entry.get("patience")], sort_keys=True)
+    return json.dumps([_cell(entry), entry["seed"], entry["contender"], entry.get("patience")], sort_keys=True)
 
 
 def _teacher(entry: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    return entry["cell"], entry["seed"]
+    return _cell(entry), entry["seed"]
+
+
+def _cell(entry: dict[str, Any]) -> dict[str, Any]:
+    """The cell of a record; what it does not name is as usual."""
+    usual = {field.name: field.default for field in fields(BenchCell) if field.default is not MISSING}
+    return usual | entry["cell"]
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:

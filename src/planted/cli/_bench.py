@@ -7,13 +7,37 @@ from typing import Annotated
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, Force, Json, Quiet, Seed, check_file, print_json, progress_bar
+from planted.cli._common import (
+    DONE,
+    NOT_RECOVERED,
+    Force,
+    Json,
+    Quiet,
+    Seed,
+    check_file,
+    known,
+    print_json,
+    progress_bar,
+)
 from planted.cli._sources import Scheduler, SweepEngine, sweep
+from planted.names import BENCHES
 
 
 def bench(
     teachers: Annotated[int, typer.Option(min=1, help="Random teachers a cell.")] = 5,
-    quick: Annotated[bool, typer.Option("--quick", help="Three small cells, two teachers each.")] = False,
+    cells: Annotated[
+        str,
+        typer.Option(
+            help=f"One of {', '.join(BENCHES)}: teachers that are drawn, that scikit-learn trained on data, or drawn "
+            "ones with inputs as tables have them (0/1, counts, heavy tails, …)."
+        ),
+    ] = "drawn",
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="The first three cells, or three small ones where teachers are drawn; two teachers."
+        ),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="JSON-lines file of results; an interrupted run goes on from it.")
     ] = None,
@@ -36,22 +60,25 @@ def bench(
 
     Example: planted bench --quick --out bench.jsonl
     """
+    known("cells", cells, BENCHES)
     # Results are added to a file: one of another kind is never replaced.
     check_file(out, "records")
     check_file(plot, "picture", [out], force)
 
-    from planted.bench import FULL, PEERS, QUICK, BenchCell, draw, summary
+    from planted.bench import CELLS, PEERS, QUICK, BenchCell, draw, summary
     from planted.bench import bench as run
 
-    cells = QUICK if quick else FULL
+    posed = CELLS[cells]
+    if quick:
+        posed = QUICK if cells == "drawn" else posed[:3]
     count = min(teachers, 2) if quick else teachers
     peers = () if alone else tuple(PEERS)
     records = []
     with sweep(engine, scheduler) as spread, progress_bar(quiet) as report:
-        for entry in run(cells, range(seed, seed + count), out, peers, spread, patience):
+        for entry in run(posed, range(seed, seed + count), out, peers, spread, patience):
             records.append(entry)
             if report is not None:
-                total = count * sum(1 + sum(PEERS[name].obstacle(cell) is None for name in peers) for cell in cells)
+                total = count * sum(1 + sum(PEERS[name].obstacle(cell) is None for name in peers) for cell in posed)
                 report(len(records), total, f"{BenchCell(**entry['cell'])}, {entry['contender']}")
     rows = summary(records)
     if plot is not None:

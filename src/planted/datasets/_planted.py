@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from planted import activations
-from planted import inputs as input_laws
+from planted.datasets._laws import sampled, units
 from planted.datasets._teachers import teacher_output, teacher_weights
 from planted.names import unknown
 from planted.networks import Network
@@ -17,17 +17,7 @@ from planted.numerics.precision import float64
 from planted.numerics.seeding import words_from
 from planted.numerics.validation import count, non_negative
 
-INPUTS = ("gaussian", "mixture", "laplace")
 TASKS = ("regression", "classification")
-
-
-def _input_law(name: str, d: int) -> input_laws.Density:
-    match name:
-        case "mixture":
-            return input_laws.GaussianMixture.symmetric(d)
-        case "laplace":
-            return input_laws.Laplace(d)
-    return input_laws.Gaussian(np.zeros(d))
 
 
 @float64
@@ -61,9 +51,13 @@ def make_planted(
         "positive" is uniform on [1, 2], "mixed" has random signs besides.
     bias : bool or array (k,)
         True draws biases from N(0, 1/4).
-    inputs : "gaussian", "mixture", "laplace" or an object with `sample(n_samples, random_state)`
-        Law of x. "mixture" is ½N(m, I) + ½N(−m, I) with m = (1, …, 1); "laplace" has independent entries
-        with density ½exp(−|x|).
+    inputs : str or an object with `sample(n_samples, random_state)`
+        Law of x. "gaussian" is N(0, I); "mixture" is ½N(m, I) + ½N(−m, I) with m = (1, …, 1); "laplace" has independent
+        entries with density ½exp(−|x|), "uniform" on [−√3, √3], "binary" 0 or 1, "counts" Poisson with mean 2, "sparse"
+        zeros but for a fifth of them, "heavy" Student's t with 2.5 degrees of freedom. "correlated" is Gaussian with a
+        covariance of condition number 10⁴; "scales" has standard deviations from 10⁻⁶ to 10⁶, and weights that are
+        divided by them; in "repeated" the last three columns (half of them, if fewer) are copies of the first ones, so
+        that no rows determine the weights.
     noise : float
         Standard deviation of Gaussian noise (regression only).
     task : "regression" or "classification"
@@ -101,15 +95,8 @@ def make_planted(
         if low < 0 or high > 1:
             raise ValueError(f"classification needs an activation into [0, 1], such as sigmoid, not {act.name}")
         out = np.full(k, 1.0 / k)
-    teacher = Network(rows, out, act, biases)
-    if isinstance(inputs, str):
-        if inputs not in INPUTS:
-            raise ValueError(unknown("inputs", inputs, INPUTS))
-        inputs = _input_law(inputs, d)
-    seed = int(random.bits(input_key, ()))
-    X = np.asarray(inputs.sample(n, random_state=seed))
-    if X.shape != (n, d):
-        raise ValueError(f"inputs gave rows of {X.shape[1:]}, expected {d} columns")
+    teacher = Network(rows / units(inputs, d), out, act, biases)
+    X = sampled(inputs, n, d, int(random.bits(input_key, ())))
     y = teacher.predict(X)
     if task == "classification":
         y = (random.uniform(noise_key, (n,)) < y).astype(np.int64)
