@@ -81,33 +81,33 @@ def test_left_out_rows_are_those_of_refits():
     X = rng.normal(size=(40, 5))
     y = X @ rng.normal(size=5) + rng.normal(size=40)
     network = Network(np.zeros((0, 5)), np.zeros(0), skip=np.linalg.lstsq(X, y, rcond=None)[0])
-    seen = evidence(network, X, y)
-    for truth, predicted in zip(seen.truth, seen.predicted, strict=True):
+    summaries = evidence(network, X, y)
+    for truth, predicted in zip(summaries.truth, summaries.predicted, strict=True):
         row = int(np.argmin(np.abs(y - truth)))
         others = np.arange(40) != row
         assert predicted == pytest.approx(X[row] @ np.linalg.lstsq(X[others], y[others], rcond=None)[0])
-    assert seen.counts.sum() <= 40
+    assert summaries.counts.sum() <= 40
 
 
 def test_responses_follow_the_activation():
     network = Network([[2.0, 0.0]], [3.0], "tanh", bias=[0.5])
     X = np.random.default_rng(0).normal(size=(3000, 2))
-    seen = evidence(network, X, network.predict(X))
-    np.testing.assert_allclose(seen.seen[0], 3 * np.tanh(seen.positions[0]))
+    summaries = evidence(network, X, network.predict(X))
+    np.testing.assert_allclose(summaries.response[0], 3 * np.tanh(summaries.positions[0]))
     # Without noise the points are bin means of the response itself.
     inside = slice(1, -1)
-    np.testing.assert_allclose(seen.partial[0][inside], seen.seen[0][inside], atol=0.2)
-    assert seen.shares[0].sum() == pytest.approx(1)
-    assert seen.strength[0] == pytest.approx(3 * np.tanh(2 * X[:, 0] + 0.5).std())
+    np.testing.assert_allclose(summaries.partial[0][inside], summaries.response[0][inside], atol=0.2)
+    assert summaries.shares[0].sum() == pytest.approx(1)
+    assert summaries.strength[0] == pytest.approx(3 * np.tanh(2 * X[:, 0] + 0.5).std())
 
 
 def test_rows_that_the_fit_did_not_see(fitted, tmp_path):
     est, _ = fitted
     fresh = datasets.make_planted(300, 3, 2, output="mixed", noise=0.1, random_state=0)
     text = est.report(tmp_path / "fresh.html", fresh.X, fresh.y).read_text(encoding="utf-8")
-    seen = payload(text)["evidence"]
-    assert seen["n_rows"] == 300
-    assert "did not see" in seen["source"]
+    summaries = payload(text)["evidence"]
+    assert summaries["n_rows"] == 300
+    assert "did not see" in summaries["source"]
     with pytest.raises(ValueError, match="2 inputs, but the network takes 3"):
         est.report(tmp_path / "wrong.html", fresh.X[:, :2], fresh.y)
 

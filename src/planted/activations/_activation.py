@@ -349,13 +349,13 @@ def _supremum(
         return _INF
     best = int(np.nanargmax(values))
     bracket = z[max(best - 1, 0)], z[min(best + 1, len(z) - 1)]
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda s: -sign * activation.derivative(s, order),
         bounds=bracket,
         method="bounded",
         options={"xatol": 1e-9},
     )
-    return float(max(far, -found.fun))
+    return float(max(far, -minimum.fun))
 
 
 # Arguments.

@@ -187,6 +187,6 @@ def truncation_error(activation: Activation, left: np.ndarray, order: int = SERI
     if not len(scales):
         return 0.0
     with jax.enable_x64(True):
-        kept = np.sum(np.asarray(series_coefficients(activation, jnp.asarray(scales), order)) ** 2, axis=1)
+        captured = np.sum(np.asarray(series_coefficients(activation, jnp.asarray(scales), order)) ** 2, axis=1)
     whole = np.array([activation.second_moment(float(s)) for s in scales])
-    return float(max(np.max(whole - kept), 0.0))
+    return float(max(np.max(whole - captured), 0.0))

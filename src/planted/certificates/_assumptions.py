@@ -181,18 +181,20 @@ def _of_network(net: Network, mu: float | None, lam: float | None) -> Iterator[A
         )  # fmt: skip
 
 
-def _of_constants(found: Constants) -> Iterator[Assumption]:
+def _of_constants(constants: Constants) -> Iterator[Assumption]:
     """What G, F and their relatives assume, from the outputs (or κ*_i) that the loss itself estimated."""
-    least, most = found.smallest_output, found.largest_output
+    least, most = constants.smallest_output, constants.largest_output
     needs = "ge2017 2.3 and A.4, gao2018 3"
     yield _row("outputs are positive", least > 0, least, needs, "least output, as the loss estimates it")
     yield _row("κ* is finite", least > 0, most / least if least > 0 else np.inf, needs, "κ* = largest / least output")
     slack = 1 + 1e-9
-    holds = found.mu <= found.largest_mu * slack
-    share = found.mu / found.largest_mu if found.largest_mu > 0 else np.inf
+    holds = constants.mu <= constants.largest_mu * slack
+    share = constants.mu / constants.largest_mu if constants.largest_mu > 0 else np.inf
     yield _row("μ β_max ≤ c α_min", bool(holds), share, needs, "μ / what is allowed")
-    holds = found.lam * slack >= found.smallest_lam
-    yield _row("λ ≥ 4 max(μ β_max, α_max)", bool(holds), found.lam / found.smallest_lam, needs, "λ / what is needed")
+    holds = constants.lam * slack >= constants.smallest_lam
+    yield _row(
+        "λ ≥ 4 max(μ β_max, α_max)", bool(holds), constants.lam / constants.smallest_lam, needs, "λ / what is needed"
+    )
 
 
 def _of_size(n: int, d: int, k: int | None, act: Activation | None) -> Iterator[Assumption]:

@@ -53,7 +53,7 @@ class LabelBasin:
 
     def numbers(self) -> dict[str, float]:
         """Everything by name, for a table or JSON."""
-        geometry, found = self.geometry, self.hessian
+        geometry, hessian = self.geometry, self.hessian
         (a0, a1, a2), (b0, b2) = self.moments
         return {
             "sigma_min": geometry.sigma_min,
@@ -70,8 +70,8 @@ class LabelBasin:
             "rows_needed": geometry.rows_needed(),
             "radius": geometry.radius(),
             "hessian_lower": geometry.hessian_lower(),
-            "hessian_lowest": found.lowest,
-            "hessian_highest": found.highest,
+            "hessian_lowest": hessian.lowest,
+            "hessian_highest": hessian.highest,
             "hessian_upper": geometry.hessian_upper(),
             "step_size": self.rate.step_size,
             "rate_measured": self.rate.measured,
@@ -123,10 +123,10 @@ def label_basin(
     # One Newton step, for as many digits as the rate of descent needs.
     end = end - np.linalg.lstsq(loss.hessian(end), loss.gradient(end).ravel(), rcond=None)[0].reshape(end.shape)
     geometry = local_geometry(end, activation)
-    found = measured_hessian(loss, end, geometry.radius(), points, random_state)
+    hessian = measured_hessian(loss, end, geometry.radius(), points, random_state)
     shift = np.random.default_rng(0).standard_normal(W.shape)
     start = end + geometry.radius() * shift / np.linalg.norm(shift)
     rate = linear_rate(loss, start, end, steps=_STEPS)
     return LabelBasin(
-        end, int(loss.rows.total_weight), geometry, slope_moments(activation, geometry.sigma_min), found, rate
+        end, int(loss.rows.total_weight), geometry, slope_moments(activation, geometry.sigma_min), hessian, rate
     )

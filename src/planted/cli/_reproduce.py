@@ -106,5 +106,5 @@ def _run(chosen: list[Any], quiet: bool, out: Path | None, **options: Any) -> It
             yield study
     except KeyboardInterrupt:
         studies.close()
-        kept = "nothing was kept: with --out FOLDER a stopped run can go on"
-        raise Stopped(kept if out is None else f"run the same command again to go on from {out}") from None
+        sentence = "nothing was kept: with --out FOLDER a stopped run can go on"
+        raise Stopped(sentence if out is None else f"run the same command again to go on from {out}") from None

@@ -201,7 +201,7 @@ class Place:
         if folder is not None:
             options = {"checkpoint": folder, "resume": self.resume, "keep_checkpoint": True}
         try:
-            with kept(folder):
+            with checkpoint_named(folder):
                 rows = file_rows(self.data.resolve(), targets, columns, dtype=dtype, engine=place)
                 shape = f"{rows.n_rows:,} rows × {rows.n_features:,} columns, read in blocks"
                 yield Source(rows, None, list(rows.names), options, f"{self.data}: {shape}; target {self.target}")
@@ -265,7 +265,7 @@ def chosen_engine(engine: str, data: Path, scheduler: str | None, checkpoint: bo
 
 
 @contextmanager
-def kept(folder: Path | None) -> Iterator[None]:
+def checkpoint_named(folder: Path | None) -> Iterator[None]:
     """Say where the checkpoint is if the work inside is interrupted or loses its machines."""
     from planted.rows import RowsLostError
 

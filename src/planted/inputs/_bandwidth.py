@@ -61,9 +61,9 @@ def choose_bandwidth(
         return rule, None
     order = np.asarray(jax.random.permutation(key_from(random_state), n))
     held = order[: min(_HELD_OUT, max(1, n // 5))]
-    kept = order[len(held) :][:_FITTED]
+    fitted = order[len(held) :][:_FITTED]
     criterion = {
-        h: hyvarinen(X[kept], X[held], h, degree, min_neighbours) for h in (rule * factor for factor in _FACTORS)
+        h: hyvarinen(X[fitted], X[held], h, degree, min_neighbours) for h in (rule * factor for factor in _FACTORS)
     }
     usable = {h: value for h, value in criterion.items() if np.isfinite(value)}
     if not usable:

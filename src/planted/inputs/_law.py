@@ -101,6 +101,6 @@ def _named(name: str, rows: Any) -> InputLaw:
         return InputLaw(LocalLikelihood(), False, "its family was named")
     if name != "auto":
         return InputLaw(_FAMILIES[name].fit(rows), name == "gaussian", "its family was named, its parameters fitted")
-    found = gaussianity(rows)
-    law = Gaussian.fit(rows) if found.gaussian else GaussianMixture.fit(rows)
-    return InputLaw(law, found.gaussian, found.reason)
+    normality = gaussianity(rows)
+    law = Gaussian.fit(rows) if normality.gaussian else GaussianMixture.fit(rows)
+    return InputLaw(law, normality.gaussian, normality.reason)

@@ -219,10 +219,10 @@ class LocalLikelihood(BaseEstimator):
         bad = status != OK
         for array in (*derivatives, log_density):
             array[bad] = np.nan
-        found = LocalFit(tuple(derivatives), log_density, np.nan_to_num(neighbours), status)
+        local_fit = LocalFit(tuple(derivatives), log_density, np.nan_to_num(neighbours), status)
         if leave_one_out:
-            self._own_fit = found
-        return found
+            self._own_fit = local_fit
+        return local_fit
 
     @property
     def _dtype(self) -> Any:
@@ -281,12 +281,12 @@ class LocalLikelihood(BaseEstimator):
         fit = self._checked(self.local_fit(x))
         if not fit.ok.any():
             raise ValueError(f"no row has a usable local fit ({fit}); choose a larger bandwidth")
-        kept = [tensor[fit.ok] for tensor in fit.derivatives[:order]]
+        derivatives = [tensor[fit.ok] for tensor in fit.derivatives[:order]]
         targets = targets[fit.ok]
         size = max(1, _ENTRIES_IN_FLIGHT // self.n_features**order)
         total = np.zeros((self.n_features,) * order)
         for start in range(0, len(targets), size):
-            tensors = [jnp.asarray(tensor[start : start + size]) for tensor in kept]
+            tensors = [jnp.asarray(tensor[start : start + size]) for tensor in derivatives]
             total += np.tensordot(targets[start : start + size], np.asarray(score_tensor(tensors, order)), axes=1)
         return total / len(targets)
 

@@ -41,11 +41,11 @@ def exponents(d: int, degree: int) -> np.ndarray:
     >>> exponents(2, 2).tolist()
     [[1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]
     """
-    found = []
+    exponents = []
     for total in range(1, degree + 1):
         for chosen in combinations_with_replacement(range(d), total):
-            found.append([chosen.count(j) for j in range(d)])
-    return np.array(found)
+            exponents.append([chosen.count(j) for j in range(d)])
+    return np.array(exponents)
 
 
 def monomials(t: jax.Array, degree: int) -> jax.Array:

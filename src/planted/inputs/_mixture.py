@@ -100,7 +100,7 @@ class GaussianMixture(Density):
         if len(rows) < max(counts):
             raise ValueError(f"{len(rows)} rows are too few for a mixture of {max(counts)} components")
         fits = [Likelihood(count, random_state=random_state).fit(rows) for count in counts]
-        best = min(fits, key=lambda found: found.bic(rows))
+        best = min(fits, key=lambda mixture: mixture.bic(rows))
         return cls(best.weights_, best.means_, best.covariances_)
 
     @property

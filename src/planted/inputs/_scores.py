@@ -34,12 +34,12 @@ def set_partitions(order: int) -> tuple[Partition, ...]:
     """
     if order == 0:
         return ((),)
-    last, found = order - 1, []
+    last, partitions = order - 1, []
     for partition in set_partitions(order - 1):
         for i in range(len(partition)):
-            found.append((*partition[:i], (*partition[i], last), *partition[i + 1 :]))
-        found.append((*partition, (last,)))
-    return tuple(found)
+            partitions.append((*partition[:i], (*partition[i], last), *partition[i + 1 :]))
+        partitions.append((*partition, (last,)))
+    return tuple(partitions)
 
 
 def from_log_derivatives(order: int, derivative: Callable[[tuple[int, ...]], jax.Array | None]) -> jax.Array:

@@ -133,13 +133,13 @@ def factorise(M: ArrayLike, n_hidden: int | None = None, rank_tolerance: float =
     top = np.abs(values[0]) if len(values) else 0.0
     rank = max(int(np.sum(np.abs(values) > rank_tolerance * max(top, 1e-300))), 1)
     k = rank if n_hidden is None else n_hidden
-    kept = min(k, rank)
+    used = min(k, rank)
     rows, output = np.zeros((k, len(matrix))), np.ones(k)
-    rows[:kept] = (vectors[:, :kept] * np.sqrt(np.abs(values[:kept]))).T
-    output[:kept] = np.where(values[:kept] < 0, -1.0, 1.0)
-    if k > kept:
+    rows[:used] = (vectors[:, :used] * np.sqrt(np.abs(values[:used]))).T
+    output[:used] = np.where(values[:used] < 0, -1.0, 1.0)
+    if k > used:
         # Spare neurons alternate in sign, so that both are available where the width allows it.
-        output[kept:] = np.where(np.arange(k - kept) % 2 == 0, 1.0, -1.0) if np.any(values[:kept] < 0) else 1.0
+        output[used:] = np.where(np.arange(k - used) % 2 == 0, 1.0, -1.0) if np.any(values[:used] < 0) else 1.0
     return Network(rows, output, "quadratic")
 
 

@@ -107,12 +107,12 @@ def second_order_run(search: Search, ratio: float, key: np.ndarray) -> Attempt:
             every, hidden, steps=_STEPS, target=_EXACT * unit, patience=_PATIENCE, progress=search.progress
         )
         descents["all rows"] = descent
-    found = descent.params
-    params = {"weights": found["rows"][:, :d], "output": found["output"], "intercept": found["nuisance"][:, -1]}
+    end = descent.params
+    params = {"weights": end["rows"][:, :d], "output": end["output"], "intercept": end["nuisance"][:, -1]}
     if search.free.bias:
-        params["bias"] = found["rows"][:, d]
+        params["bias"] = end["rows"][:, d]
     if search.activation.tilt:
-        params["linear"] = found["nuisance"][:, :-1]
+        params["linear"] = end["nuisance"][:, :-1]
     if search.n_outputs is None:
         params |= {name: params[name][0] for name in ("output", "intercept", "linear") if name in params}
     widest = next(iter(descents.values())).value / unit

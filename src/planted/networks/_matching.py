@@ -130,8 +130,8 @@ def _makes_up(network: Network) -> bool:
     return network.skip is not None if even else bool(np.any(network.intercept))
 
 
-def _total(found: Match) -> float:
-    return found.weight_error + found.output_error
+def _total(matched: Match) -> float:
+    return matched.weight_error + matched.output_error
 
 
 def _match_neurons(estimate: Network, teacher: Network, turn: bool) -> Match:
@@ -180,15 +180,15 @@ def _match_conv(estimate: ConvNetwork, teacher: ConvNetwork) -> Match:
     if estimate.activation != teacher.activation:
         raise ValueError(f"estimate has activation {estimate.activation!r}, teacher has {teacher.activation!r}")
 
-    def relative(found: np.ndarray, wanted: np.ndarray) -> float:
-        return float(np.linalg.norm(found - wanted) / (np.linalg.norm(wanted) or 1.0))
+    def relative(estimated: np.ndarray, wanted: np.ndarray) -> float:
+        return float(np.linalg.norm(estimated - wanted) / (np.linalg.norm(wanted) or 1.0))
 
-    wanted, found = teacher.canonical(), estimate.canonical()
-    if teacher.activation.parity is not None and found.filter @ wanted.filter < 0:
+    wanted, estimated = teacher.canonical(), estimate.canonical()
+    if teacher.activation.parity is not None and estimated.filter @ wanted.filter < 0:
         # Near a zero first entry the canonical signs of two close filters can differ.
         sign = -1.0 if teacher.activation.parity == "odd" else 1.0
-        found = ConvNetwork(-found.filter, sign * found.output, found.activation)
-    one, other = (_Neurons.of(net.to_network()) for net in (found, wanted))
+        estimated = ConvNetwork(-estimated.filter, sign * estimated.output, estimated.activation)
+    one, other = (_Neurons.of(net.to_network()) for net in (estimated, wanted))
     u, u_star = one.directions[0], other.directions[0]
     angle = 2 * np.arctan2(np.linalg.norm(u - u_star), np.linalg.norm(u + u_star))
     return Match(

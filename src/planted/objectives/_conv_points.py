@@ -174,12 +174,12 @@ def nearest_stationary_point(
     True
     """
     target = _relu_teacher(teacher)
-    found = ConvNetwork(filter, output)
-    u, v = found.filter / (np.linalg.norm(found.filter) or 1.0), teacher.canonical().filter
+    network = ConvNetwork(filter, output)
+    u, v = network.filter / (np.linalg.norm(network.filter) or 1.0), teacher.canonical().filter
     angle = 2 * float(np.arctan2(np.linalg.norm(u - v), np.linalg.norm(u + v)))
     for point in stationary_points(teacher, mean_square):
         allowed = math.sqrt(tolerance) if point.angle == math.pi else tolerance
-        near = np.linalg.norm(found.output - point.output) <= tolerance * np.linalg.norm(target)
+        near = np.linalg.norm(network.output - point.output) <= tolerance * np.linalg.norm(target)
         if near and abs(angle - point.angle) <= allowed:
             return point
     return None

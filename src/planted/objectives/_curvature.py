@@ -109,8 +109,8 @@ def _lanczos(
 
     operator = LinearOperator((p, p), matvec=raised, dtype=np.float64)
     try:
-        _, found = eigsh(operator, k=1, which="LA", tol=tolerance, v0=start, ncv=vectors, maxiter=max_restarts)
-        v = found[:, 0]
+        _, leading = eigsh(operator, k=1, which="LA", tol=tolerance, v0=start, ncv=vectors, maxiter=max_restarts)
+        v = leading[:, 0]
     except ArpackNoConvergence as error:
         v = error.eigenvectors[:, 0] if error.eigenvectors.size else _last_resort(raised, start, max_restarts)
     v = v / np.linalg.norm(v)

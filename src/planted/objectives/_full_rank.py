@@ -254,7 +254,7 @@ class FullRankLandscape(RowObjective):
         pieces = row_parts(self.rows, count)
         if pieces is None:
             return None
-        kept = {name: getattr(self, name) for name in self._arrays}
+        arrays = {name: getattr(self, name) for name in self._arrays}
         whole = self.fit.second - self.fit.zeroth * jnp.eye(self.T.shape[0])
         objectives = []
         for rows in pieces:
@@ -262,7 +262,7 @@ class FullRankLandscape(RowObjective):
             # What the part's second moment has more than that of all rows is the sampling error of its T.
             more = fit.second - fit.zeroth * jnp.eye(self.T.shape[0]) - whole
             T = self.T + more / (2**0.5 * self.second)
-            objectives.append(FullRankLandscape._build(**kept | {"rows": rows, "fit": fit, "T": T}))
+            objectives.append(FullRankLandscape._build(**arrays | {"rows": rows, "fit": fit, "T": T}))
         return objectives
 
     def block_sum(self, params: Params, block: Block) -> jax.Array:

@@ -353,6 +353,6 @@ def _teacher_span(moment: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
            [0., 0.]])
     """
     values, vectors = np.linalg.eigh((moment + moment.T) / 2)
-    kept = np.argsort(-np.abs(values))[:k]
-    values, vectors = values[kept], vectors[:, kept]
+    leading = np.argsort(-np.abs(values))[:k]
+    values, vectors = values[leading], vectors[:, leading]
     return (vectors * (np.sign(values.sum()) * values)) @ vectors.T, vectors

@@ -179,8 +179,8 @@ class TensorPairs(Objective):
         """
         single, k = cls.of(X, y, inputs), basis.shape[1]
         values, vectors = np.linalg.eigh(_in_frame(np.asarray(single.tensor), basis).reshape(k * k, k * k))
-        kept = np.argsort(-np.abs(values))[:k]
-        matrix = (vectors[:, kept] * np.abs(values[kept])) @ vectors[:, kept].T
+        leading = np.argsort(-np.abs(values))[:k]
+        matrix = (vectors[:, leading] * np.abs(values[leading])) @ vectors[:, leading].T
         tensor = _in_frame(matrix.reshape(k, k, k, k), np.linalg.pinv(basis))
         return cls._build(tensor=to_jax(tensor), mu=single.mu)
 

@@ -40,7 +40,7 @@ class Evidence:
         Share of rows in which each neuron is active: its slope is more than a hundredth of its largest one.
     mean, scale : arrays (d,)
         Mean and standard deviation of each input.
-    positions, seen, partial, shares : arrays (k, b)
+    positions, response, partial, shares : arrays (k, b)
         Of each neuron, in bins of z = w·x + b: the middle of the bin, the contribution a φ(z) there, the mean of
         a φ(z) + residual over the rows of the bin (NaN if there are none), and the share of rows in it.
     """
@@ -58,7 +58,7 @@ class Evidence:
     mean: np.ndarray
     scale: np.ndarray
     positions: np.ndarray
-    seen: np.ndarray
+    response: np.ndarray
     partial: np.ndarray
     shares: np.ndarray
 
@@ -166,7 +166,7 @@ def _responses(network: Any, rows: np.ndarray, residual: np.ndarray) -> dict[str
     values = np.asarray(network.activation(z))
     leading = np.argmax(np.abs(output), axis=0) if k else np.zeros(0, int)
     amount = output[leading, np.arange(k)]
-    table = {name: np.zeros((k, _BINS)) for name in ("positions", "seen", "partial", "shares")}
+    table = {name: np.zeros((k, _BINS)) for name in ("positions", "response", "partial", "shares")}
     for i in range(k):
         low, high = _middle(z[:, i])
         width = (high - low) / _BINS
@@ -177,7 +177,7 @@ def _responses(network: Any, rows: np.ndarray, residual: np.ndarray) -> dict[str
         with np.errstate(invalid="ignore", divide="ignore"):
             table["partial"][i] = np.bincount(bins, terms, minlength=_BINS) / members
         table["positions"][i] = middle
-        table["seen"][i] = amount[i] * np.asarray(network.activation(middle))
+        table["response"][i] = amount[i] * np.asarray(network.activation(middle))
         table["shares"][i] = members / len(rows)
     slopes = np.abs(np.asarray(network.activation.derivative(z)))
     active = np.mean(slopes > _FLAT * np.max(slopes, axis=0, initial=0.0), axis=0)

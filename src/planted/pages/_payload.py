@@ -100,25 +100,25 @@ def _neurons(subject: Subject, network: Any, ranking: np.ndarray, errors: dict[s
 
 
 def _evidence(subject: Subject, ranking: np.ndarray) -> dict[str, Any] | None:
-    seen = subject.evidence
-    if seen is None:
+    evidence = subject.evidence
+    if evidence is None:
         return None
     return {
-        "n_rows": seen.n_rows,
-        "sampled": seen.sampled,
-        "source": seen.source,
-        "truth": _short(seen.truth),
-        "predicted": _short(seen.predicted),
-        "counts": seen.counts,
-        "edges": _short(seen.edges),
+        "n_rows": evidence.n_rows,
+        "sampled": evidence.sampled,
+        "source": evidence.source,
+        "truth": _short(evidence.truth),
+        "predicted": _short(evidence.predicted),
+        "counts": evidence.counts,
+        "edges": _short(evidence.edges),
         "neurons": [
             {
                 "name": f"patch {i}" if hasattr(subject.network, "filter") else f"neuron {rank + 1}",
-                "output": subject.outputs[int(seen.leading[i])],
-                "z": _short(seen.positions[i]),
-                "response": _short(seen.seen[i]),
-                "partial": _short(seen.partial[i]),
-                "share": _short(seen.shares[i]),
+                "output": subject.outputs[int(evidence.leading[i])],
+                "z": _short(evidence.positions[i]),
+                "response": _short(evidence.response[i]),
+                "partial": _short(evidence.partial[i]),
+                "share": _short(evidence.shares[i]),
             }
             for rank, i in enumerate(ranking)
         ],

@@ -37,7 +37,7 @@ def plot_response(shown: Evidence, neuron: int, axis: Any, rows: bool = True) ->
     >>> network, X = Network([[1.0]], [2.0]), np.linspace(-1, 1, 50)[:, None]
     >>> plot_response(evidence(network, X, network.predict(X)), 0, Figure().subplots())
     """
-    z, response = shown.positions[neuron], shown.seen[neuron]
+    z, response = shown.positions[neuron], shown.response[neuron]
     low, high = float(response.min()), float(response.max())
     span = (high - low) or 1.0
     share = shown.shares[neuron] / max(float(shown.shares[neuron].max()), 1e-300)

@@ -67,8 +67,8 @@ def moments(path: Trajectory, count: int) -> list[int]:
     """
     lowest = np.minimum.accumulate(path.error)
     levels = np.linspace(lowest[0], lowest[-1], count)
-    found = [int(np.argmax(lowest <= level + 1e-12)) for level in levels[:-1]]
-    return sorted({*found, len(lowest) - 1})
+    places = [int(np.argmax(lowest <= level + 1e-12)) for level in levels[:-1]]
+    return sorted({*places, len(lowest) - 1})
 
 
 def animate_permutation(path: Trajectory, file: str | PathLike[str], seconds: float = 6.0) -> None:

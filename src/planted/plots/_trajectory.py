@@ -88,10 +88,10 @@ def follow(
     if rate is None:
         ends = (np.asarray(start), teacher.weights)
         rate = 0.2 / max(float(np.abs(np.linalg.eigvalsh(objective.hessian(end))).max()) for end in ends)
-    kept = [np.asarray(start, dtype=np.float64)]
+    visited = [np.asarray(start, dtype=np.float64)]
 
     def keep(weights: np.ndarray) -> float:
-        kept.append(np.asarray(weights))
+        visited.append(np.asarray(weights))
         return 0.0
 
     run = descend(
@@ -107,7 +107,7 @@ def follow(
         ),
         progress=progress,
     )
-    weights = np.stack(kept)
+    weights = np.stack(visited)
     return Trajectory(
         objective,
         teacher,

@@ -55,9 +55,9 @@ def read_corners(frame: Frame, survey: Survey, far: Far, rng: np.random.Generato
         frame.query.stage = f"line {attempt + 1}, far out"
         point = rng.standard_normal(frame.n_inputs)
         point *= radius / np.linalg.norm(point)
-        found = read_line(frame, point, unit(rng, frame.n_inputs), _REACH * radius, noise, rng, step=5e-2, grain=1e-7)
-        pieces = found.pieces.strongest(1e-7)
-        if found.broken or not pieces.count:
+        line = read_line(frame, point, unit(rng, frame.n_inputs), _REACH * radius, noise, rng, step=5e-2, grain=1e-7)
+        pieces = line.pieces.strongest(1e-7)
+        if line.broken or not pieces.count:
             state.evidence = "far out, it is not piecewise linear along a line"
             return
         name, lengths = _lengths(frame, pieces, far.scale, rng)

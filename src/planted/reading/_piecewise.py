@@ -52,22 +52,22 @@ def read_piecewise(frame: Frame, survey: Survey, rng: np.random.Generator, state
         length = _REACH * survey.radius
         if bounded:
             length = _defined(frame, point, direction, length)
-        found = read_line(partial(_left, frame, known), point, direction, length, noise, rng)
-        if found.broken:
-            state.evidence = f"its value jumps at {len(found.broken)} or more places of one line"
-        elif found.curved:
-            state.evidence = f"it curves on {len(found.curved)} or more stretches of one line"
-            state.curved = len(found.curved) < _STRETCHES
-        candidate = (known + found.pieces).strongest(1e-7)
+        line = read_line(partial(_left, frame, known), point, direction, length, noise, rng)
+        if line.broken:
+            state.evidence = f"its value jumps at {len(line.broken)} or more places of one line"
+        elif line.curved:
+            state.evidence = f"it curves on {len(line.curved)} or more stretches of one line"
+            state.curved = len(line.curved) < _STRETCHES
+        candidate = (known + line.pieces).strongest(1e-7)
         check = fidelity(frame, candidate, survey, rng)
         if state.check is None or check.largest < state.check.largest:
             state.pieces, state.check = candidate, check
         if state.check.largest <= state.check.rounding:
             state.evidence, state.curved = "", False
             return
-        if len(found.broken) > 2 or len(found.curved) > max(2, 0.1 * found.pieces.count):
+        if len(line.broken) > 2 or len(line.curved) > max(2, 0.1 * line.pieces.count):
             return
-        first = first or found.pieces.count
-        if attempt and found.pieces.count > 0.5 * first + 2 and not bounded:
+        first = first or line.pieces.count
+        if attempt and line.pieces.count > 0.5 * first + 2 and not bounded:
             return
         noise = max(survey.noise, 10 * float(state.pieces.error.max(initial=0.0)) * survey.radius)

@@ -95,16 +95,16 @@ def read_saturating(frame: Frame, survey: Survey, far: Far, rng: np.random.Gener
         point = rng.standard_normal(d)
         point *= radius / np.linalg.norm(point)
         known = state.steps
-        found, over = read_steps(frame, known, point, _REACH * radius, tolerance, profiles, rng)
-        if found is not None:
-            profiles, stuck = [found.profile], 0
+        steps, over = read_steps(frame, known, point, _REACH * radius, tolerance, profiles, rng)
+        if steps is not None:
+            profiles, stuck = [steps.profile], 0
             state.steps = Steps(
-                np.concatenate([known.weights, found.weights]),
-                np.concatenate([known.bias, found.bias]),
-                np.concatenate([known.heights, found.heights], axis=1),
+                np.concatenate([known.weights, steps.weights]),
+                np.concatenate([known.bias, steps.bias]),
+                np.concatenate([known.heights, steps.heights], axis=1),
                 known.slope,
                 known.constant,
-                found.profile,
+                steps.profile,
             )
         else:
             stuck += 1
@@ -113,7 +113,7 @@ def read_saturating(frame: Frame, survey: Survey, far: Far, rng: np.random.Gener
         )
         if over and stuck < 2:
             # Overlapping neurons may come apart further out.
-            radius *= 1.0 if found is not None else 2.0
+            radius *= 1.0 if steps is not None else 2.0
             continue
         if not state.steps.count:
             return

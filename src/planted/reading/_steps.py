@@ -297,8 +297,8 @@ def read_steps(
     heights = np.array([step.after - step.before for step in steps])[held].T
     bias = -np.einsum("ij,ij->i", weights, centres)
     m = heights.shape[0]
-    found = Steps(weights, bias, heights, np.zeros((m, d)), np.zeros(m), profile)
-    return found, over
+    read = Steps(weights, bias, heights, np.zeros((m, d)), np.zeros(m), profile)
+    return read, over
 
 
 def _weights(

@@ -18,11 +18,11 @@ def find(name: str) -> list[Entry]:
     >>> [entry.name for entry in find("ge2017")]
     ['ge2017/fig1', 'ge2017/fig2', 'ge2017/fig3', 'ge2017/appendix-d', 'ge2017/output-layer']
     """
-    found = [entry for key, entry in ENTRIES.items() if key == name or key.split("/")[0] == name]
-    if not found:
+    entries = [entry for key, entry in ENTRIES.items() if key == name or key.split("/")[0] == name]
+    if not entries:
         papers = dict.fromkeys(key.split("/")[0] for key in ENTRIES)
         raise ValueError(unknown("entry", name, tuple(dict.fromkeys([*papers, *ENTRIES]))))
-    return found
+    return entries
 
 
 __all__ = [

@@ -75,8 +75,8 @@ def claim(
     if holds or explanation is None:
         return Claim(statement, paper, ours, "holds" if holds else "fails", note)
     reason = explanation.reason if explanation.holds else f'not explained by "{explanation.reason}"'
-    told = "; ".join(part for part in (note, f"{reason}: {explanation.measured}") if part)
-    return Claim(statement, paper, ours, "explained" if explanation.holds else "fails", told)
+    remark = "; ".join(part for part in (note, f"{reason}: {explanation.measured}") if part)
+    return Claim(statement, paper, ours, "explained" if explanation.holds else "fails", remark)
 
 
 def select(rows: Rows, **values: Any) -> Rows:

@@ -117,8 +117,8 @@ def label(cell: Cell) -> str:
 class _Clock:
     """Says how many cells are done and how long the rest will take at the pace of those computed now."""
 
-    def __init__(self, total: int, found: int, progress: Progress) -> None:
-        self.total, self.found, self.done, self.progress = total, found, 0, progress
+    def __init__(self, total: int, stored: int, progress: Progress) -> None:
+        self.total, self.stored, self.done, self.progress = total, stored, 0, progress
         self.began = time.perf_counter()
 
     def tick(self, text: str) -> None:
@@ -126,10 +126,10 @@ class _Clock:
         self.say(text)
 
     def say(self, text: str) -> None:
-        left = self.total - self.found - self.done
+        left = self.total - self.stored - self.done
         pace = (time.perf_counter() - self.began) / self.done if self.done else 0.0
         rest = f", about {duration(pace * left)} left" if left and self.done else ""
-        self.progress(self.found + self.done, self.total, f"{text}{rest}")
+        self.progress(self.stored + self.done, self.total, f"{text}{rest}")
 
 
 def duration(seconds: float) -> str:
@@ -188,10 +188,10 @@ def _study(plan: _Plan, seed: int) -> Study:
     )
 
 
-def _together(found: list[dict[str, str]]) -> dict[str, str]:
+def _together(environments: list[dict[str, str]]) -> dict[str, str]:
     """Versions under which the cells were computed, several where they were computed under several."""
-    names = dict.fromkeys(name for each in found for name in each)
-    return {name: ", ".join(sorted({each[name] for each in found if name in each})) for name in names}
+    names = dict.fromkeys(name for each in environments for name in each)
+    return {name: ", ".join(sorted({each[name] for each in environments if name in each})) for name in names}
 
 
 Computed = Generator[tuple[_Plan, int, Rows, float], None, None]

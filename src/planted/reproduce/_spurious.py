@@ -57,19 +57,19 @@ def end_of(loss: Objective, start: np.ndarray, steps: int = 5000) -> dict[str, A
     run = lbfgs(loss, start, steps=steps, tolerance=1e-8, target=-np.inf)
     end = newton_polish(loss, run.params, tolerance=0.1 * GRADIENT_TOLERANCE)
     left, params, slope = 0, end.params, end.gradient_norm
-    found = certify(loss, params)
-    if found.kind == "saddle":
+    certificate = certify(loss, params)
+    if certificate.kind == "saddle":
         escaped = leave_saddles(loss, params, gradient_tolerance=GRADIENT_TOLERANCE)
         left, params, slope = escaped.escapes, escaped.params, escaped.gradient_norm
-        found = certify(loss, params)
-    settled = found.kind == "global minimum" or (
-        found.kind in ("local minimum", "saddle") and slope <= GRADIENT_TOLERANCE
+        certificate = certify(loss, params)
+    settled = certificate.kind == "global minimum" or (
+        certificate.kind in ("local minimum", "saddle") and slope <= GRADIENT_TOLERANCE
     )
     return {
-        "kind": found.kind if settled else "unsettled",
-        "value": found.value,
+        "kind": certificate.kind if settled else "unsettled",
+        "value": certificate.value,
         "gradient_norm": slope,
-        "least_eigenvalue": found.min_eigenvalue / found.hessian_norm,
+        "least_eigenvalue": certificate.min_eigenvalue / certificate.hessian_norm,
         "saddles_left": left,
     }
 

@@ -100,14 +100,14 @@ def run_on_chunk(chunk: Chunk, task: Callable[..., Any], args: tuple[Any, ...]) 
 
 def run_on_bundle(sources: list[Any], args: tuple[Any, ...]) -> list[Any]:
     """A worker's part of a pass over several chunks, one after the other."""
-    found = []
+    sums = []
     for source in sources:
         if isinstance(source, tuple):
             x, y, start = source
-            found.append(run_on_block(x, y, start, fold_arrays, args))
+            sums.append(run_on_block(x, y, start, fold_arrays, args))
         else:
-            found.append(run_on_chunk(source, fold_arrays, args))
-    return found
+            sums.append(run_on_chunk(source, fold_arrays, args))
+    return sums
 
 
 def _source(chunk: Chunk) -> Any:
@@ -271,14 +271,14 @@ class DaskEngine(Engine):
         bundles = self._bundles(chunks)
         args = self._sent((work,))
         futures = self._calls(run_on_bundle, [([_source(chunks[i]) for i in bundle], args) for bundle in bundles])
-        found: list[Any] = [None] * len(chunks)
+        results: list[Any] = [None] * len(chunks)
         done = 0
         for bundle, future in zip(bundles, futures, strict=True):
             for index, result in zip(bundle, self._result(future), strict=True):
-                found[index] = result
+                results[index] = result
             done += len(bundle)
             self._observe(done, len(chunks))
-        return [add_up(work.combine, found[i : i + _GROUP]) for i in range(0, len(found), _GROUP)]
+        return [add_up(work.combine, results[i : i + _GROUP]) for i in range(0, len(results), _GROUP)]
 
     def _bundles(self, chunks: Sequence[Chunk]) -> list[list[int]]:
         """Numbers of chunks that one task takes: blocks that are on one worker, or consecutive chunks of files.
@@ -392,8 +392,8 @@ class DaskEngine(Engine):
 def _leaves(args: Any) -> list[Any]:
     import jax
 
-    found = jax.tree.leaves([arg.arguments if isinstance(arg, Work) else arg for arg in args])
-    return [leaf for leaf in found if isinstance(leaf, np.ndarray)]
+    leaves = jax.tree.leaves([arg.arguments if isinstance(arg, Work) else arg for arg in args])
+    return [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
 
 
 def is_dask(value: Any) -> bool:

@@ -175,11 +175,11 @@ class Journal:
         >>> Journal().once("start", lambda: {"a": np.zeros(1)})
         {'a': array([0.])}
         """
-        found = self._read(name)
-        if found is None:
-            found = {key: np.asarray(value, order="C") for key, value in compute().items()}
-            self._write(name, found)
-        return found
+        arrays = self._read(name)
+        if arrays is None:
+            arrays = {key: np.asarray(value, order="C") for key, value in compute().items()}
+            self._write(name, arrays)
+        return arrays
 
     def delete(self) -> None:
         """Remove the folder with all that was kept: the computation is done."""

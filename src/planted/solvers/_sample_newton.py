@@ -35,8 +35,8 @@ class _Curvature:
         self.at = at
         self.unit = 1 / np.sqrt(np.maximum(np.diagonal(matrix), 1e-12 * max(np.max(np.diagonal(matrix)), 1e-300)))
         values, vectors = np.linalg.eigh(matrix * np.outer(self.unit, self.unit))
-        kept = values > _VANISHING * max(values[-1], 1e-300)
-        self.values, self.vectors = values[kept], vectors[:, kept]
+        positive = values > _VANISHING * max(values[-1], 1e-300)
+        self.values, self.vectors = values[positive], vectors[:, positive]
 
     def step(self, gradient: np.ndarray, damping: float) -> np.ndarray:
         # Without BLAS, whose threads go on waiting busily after a product, on cores that the next pass needs.

@@ -116,9 +116,9 @@ def decompose(tensors: np.ndarray, rng: np.random.Generator, projections: int = 
             factors = np.linalg.inv(B)
         except (np.linalg.LinAlgError, ValueError):
             continue
-        found = _fit(tensors, factors / np.linalg.norm(factors, axis=0))
-        if np.isfinite(found.residual):
-            candidates.append(found)
+        decomposition = _fit(tensors, factors / np.linalg.norm(factors, axis=0))
+        if np.isfinite(decomposition.residual):
+            candidates.append(decomposition)
     if not candidates:
         raise ArithmeticError("the moment tensor could not be diagonalised: it is singular or not finite")
     return min(candidates, key=lambda candidate: candidate.residual)

@@ -173,8 +173,8 @@ def _magnitudes(
         if odd is not None:
             typical = np.sign(m(odd)(1.0))
             signs = np.where(measured[odd] * np.sign(output) * typical < 0, -1.0, 1.0)
-        found = [invert_moment(m(first), v * s**first, f"m_{first}(σ)") for v, s in zip(values, signs, strict=True)]
-        return np.array(found), signs, output
+        norms = [invert_moment(m(first), v * s**first, f"m_{first}(σ)") for v, s in zip(values, signs, strict=True)]
+        return np.array(norms), signs, output
     # With a homogeneous φ the length is part of the output: unit rows.
     if activation.homogeneity is None:
         second = next(order for order in measured if order != first)
@@ -289,17 +289,17 @@ def start_from_moments(
     V, spectrum = _span(rest[0], fits[0], orders, k, direction, span_key)
     alphas = np.ones((1, k)) if orders.decomposition == 3 else rng.standard_normal((min(k, _ALPHAS), k))
     tensors = np.asarray(_tensor(rest[len(rest) // 2], orders.decomposition, V, jnp.asarray(alphas)))
-    found = decompose(tensors, rng)
+    decomposition = decompose(tensors, rng)
 
-    U, basis = found.factors, np.asarray(V)
+    U, basis = decomposition.factors, np.asarray(V)
     directions = (basis @ U).T
     if orders.decomposition == 3:
-        own = found.coefficients[0]
+        own = decomposition.coefficients[0]
     else:
         # c_mi = b_i (û_i·α_m): least squares over the m contractions.
         overlap = alphas @ U
-        own = np.sum(found.coefficients * overlap, axis=0) / np.sum(overlap**2, axis=0)
-    tensor = found._replace(coefficients=own)
+        own = np.sum(decomposition.coefficients * overlap, axis=0) / np.sum(overlap**2, axis=0)
+    tensor = decomposition._replace(coefficients=own)
     low = [order for order in orders.nonzero if order <= 2 or order == orders.decomposition]
     measured = {order: _coefficients(order, U, fits[-1], basis, tensor, orders.decomposition) for order in low}
     details = {"moments": measured, "rows_a_part": n_rows // len(plain)}
@@ -307,8 +307,17 @@ def start_from_moments(
         lengths, signs, outputs = _magnitudes(activation, orders, measured, output)
     except NoInverse as error:
         return TensorStart(
-            directions, np.full(k, np.nan), "directions only", str(error), orders, spectrum, found.residual, details
+            directions,
+            np.full(k, np.nan),
+            "directions only",
+            str(error),
+            orders,
+            spectrum,
+            decomposition.residual,
+            details,
         )
-    reason = f"{k} neurons explain {100 * (1 - found.residual**2):.1f} % of the order-{orders.decomposition} moment"
+    reason = (
+        f"{k} neurons explain {100 * (1 - decomposition.residual**2):.1f} % of the order-{orders.decomposition} moment"
+    )
     weights = directions * (signs * lengths)[:, None]
-    return TensorStart(weights, outputs, "ok", reason, orders, spectrum, found.residual, details)
+    return TensorStart(weights, outputs, "ok", reason, orders, spectrum, decomposition.residual, details)

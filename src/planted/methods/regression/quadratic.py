@@ -77,8 +77,8 @@ def _fewer_rows(problem: Problem, inputs: np.ndarray, details: dict[str, Any]) -
     proved = matrix_uniqueness(inputs, matrix)
     width = min(problem.n_hidden, d)
     numbers = width * d - width * (width - 1) // 2
-    sure = proved.one_sign and len(inputs) >= max(MARGIN * numbers, numbers + SPARE)
-    more = {"unique": sure, "uniqueness": proved.kind, "matrix": matrix, "rank": proved.rank}
+    unique = proved.one_sign and len(inputs) >= max(MARGIN * numbers, numbers + SPARE)
+    more = {"unique": unique, "uniqueness": proved.kind, "matrix": matrix, "rank": proved.rank}
     return replace(searched.adding({}, details | more), method="quadratic", remark=f"{few}; {proved.reason}")
 
 

@@ -100,9 +100,9 @@ def figure_1b(
         starts = sign_restarts(uniform_start(start_key, patch_size, n_patches, radius))
         eta = float(typical_step(ratio**0.5, 1.0, n_patches)) if step_size is None else float(step_size)
         run = conv_descent(PopulationConv(teacher), starts, eta, n_iterations, teacher)
-        found = run.fates
-        if {"global minimum", "spurious minimum"} <= set(found):
-            good, bad = found.index("global minimum"), found.index("spurious minimum")
+        fates = run.fates
+        if {"global minimum", "spurious minimum"} <= set(fates):
+            good, bad = fates.index("global minimum"), fates.index("spurious minimum")
             rate, predicted = run.phase_two_rate(good), run.predicted_rate(good)
             return Figure1b(run, good, bad, int(run.phase_one_end[good]), rate, predicted)
     raise ValueError(
@@ -207,13 +207,13 @@ def _one(config: Config) -> list[Cell]:
 
 
 def _two_phases(config: Config, cell: Cell, seed: int) -> Rows:
-    found = figure_1b(config["p"], config["k"], config["ratio"], config["iterations"], random_state=seed)
-    run = found.trajectory
+    figure = figure_1b(config["p"], config["k"], config["ratio"], config["iterations"], random_state=seed)
+    run = figure.trajectory
     summary = {
         "step_size": float(run.step_size),
-        "phase_one_end": found.phase_one_end,
-        "rate": found.rate,
-        "predicted_rate": found.predicted,
+        "phase_one_end": figure.phase_one_end,
+        "rate": figure.rate,
+        "predicted_rate": figure.predicted,
         "spurious_loss": float(stationary_points(run.teacher)[-1].value),
     }
     return [
@@ -226,7 +226,7 @@ def _two_phases(config: Config, cell: Cell, seed: int) -> Rows:
             "angle": float(np.degrees(run.angle[t, index])),
         }
         | summary
-        for outcome, index in (("success", found.success), ("failure", found.failure))
+        for outcome, index in (("success", figure.success), ("failure", figure.failure))
         for t in range(len(run.loss))
     ]
 
@@ -278,8 +278,8 @@ def _settings(config: Config) -> list[Cell]:
 
 
 def _frequencies(config: Config, cell: Cell, seed: int) -> Rows:
-    found = asdict(success_frequencies(cell["p"], cell["k"], cell["ratio"], config["draws"], random_state=seed))
-    return [{name: value for name, value in found.items() if name != "seconds"}]
+    frequencies = asdict(success_frequencies(cell["p"], cell["k"], cell["ratio"], config["draws"], random_state=seed))
+    return [{name: value for name, value in frequencies.items() if name != "seconds"}]
 
 
 def _of_size(rows: Rows, k: int) -> Rows:

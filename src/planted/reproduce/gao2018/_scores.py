@@ -217,9 +217,9 @@ def _draw(config: Config, rows: Rows, figure: Any) -> None:
     curves.append(("h = n^(−1/8)", [row for row in rows if row["rule"]]))
     axes = figure.subplots(1, 2)
     for axis, (order, name) in zip(axes, NAMES.items(), strict=True):
-        for label, found in curves:
-            by = {p: [r["error"] for r in found if r["order"] == order and r["percentile"] == p] for p in PERCENTILES}
-            color = axis.loglog(config["sizes"], by[50], label=f"{label}: {slope(found, order)[0]:.2f}")[0].get_color()
+        for label, part in curves:
+            by = {p: [r["error"] for r in part if r["order"] == order and r["percentile"] == p] for p in PERCENTILES}
+            color = axis.loglog(config["sizes"], by[50], label=f"{label}: {slope(part, order)[0]:.2f}")[0].get_color()
             if label == "h = 1":
                 for low, high in ((5, 95), (25, 75)):
                     axis.fill_between(config["sizes"], by[low], by[high], color=color, alpha=0.15, linewidth=0)

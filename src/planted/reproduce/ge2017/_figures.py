@@ -216,7 +216,7 @@ def _escape(config: Config, cell: Cell, seed: int) -> Rows:
     rng = np.random.default_rng(seed)
     nearby = min(pairs.value(B + 1e-3 * rng.standard_normal(B.shape)) for _ in range(config["trials"]))
     run = lbfgs(G, B + 1e-3 * rng.standard_normal(B.shape), steps=2000, tolerance=1e-10)
-    found = {
+    point = {
         "kind under P'": certify(pairs, B).kind,
         "kind under G": certify(G, B).kind,
         "lowest nearby P'": nearby,
@@ -224,15 +224,15 @@ def _escape(config: Config, cell: Cell, seed: int) -> Rows:
     }
     points = (("before", B), ("after", run.params))
     return [
-        {"point": name, "row": i, "column": j, "weight": float(matrix[i, j])} | found
+        {"point": name, "row": i, "column": j, "weight": float(matrix[i, j])} | point
         for name, matrix in points
         for i, j in np.ndindex(*matrix.shape)
     ]
 
 
 def _escape_claims(config: Config, rows: Rows) -> list[Claim]:
-    found = rows[0]
-    kind, nearby = found["kind under P'"], found["lowest nearby P'"]
+    point = rows[0]
+    kind, nearby = point["kind under P'"], point["lowest nearby P'"]
     return [
         claim(
             "P' has a spurious local minimum",
@@ -244,10 +244,10 @@ def _escape_claims(config: Config, rows: Rows) -> list[Claim]:
         claim(
             "G does not",
             "no spurious minima",
-            found["kind under G"],
-            found["kind under G"] in {"saddle", "not critical"},
+            point["kind under G"],
+            point["kind under G"] in {"saddle", "not critical"},
         ),
-        claim("descent on G from there recovers", "yes", f"error {found['error']:.2g}", found["error"] < RECOVERED),
+        claim("descent on G from there recovers", "yes", f"error {point['error']:.2g}", point["error"] < RECOVERED),
     ]
 
 

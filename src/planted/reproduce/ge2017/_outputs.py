@@ -25,7 +25,7 @@ def _errors(kind: str, activation: str, n: int, closeness: float, seed: int) -> 
     near = data.teacher.weights + closeness * shift / np.linalg.norm(shift, axis=1, keepdims=True)
     near /= np.linalg.norm(near, axis=1, keepdims=True)
     flipped = rng.choice([-1.0, 1.0], 4)[:, None] * near
-    found = {}
+    errors = {}
     spread = np.linalg.svd(near)[1][-1] ** 2
     bias = 2 * 2**0.5 * data.teacher.output.max() * 4**0.5 * closeness / spread
     terms = data.y[:, None] * (data.X @ np.linalg.solve(near @ near.T, near).T) / data.teacher.activation.hermite(1)
@@ -33,8 +33,8 @@ def _errors(kind: str, activation: str, n: int, closeness: float, seed: int) -> 
     for algorithm in ALGORITHMS:
         layer = recover_outputs(data.X, data.y, flipped, activation, algorithm)
         right = bool(np.all(np.sum(layer.weights * data.teacher.weights, axis=1) > 0))
-        found[algorithm] = float(np.abs(layer.output - data.teacher.output).max()), right, bound
-    return found
+        errors[algorithm] = float(np.abs(layer.output - data.teacher.output).max()), right, bound
+    return errors
 
 
 def _cells(config: dict[str, Any]) -> list[dict[str, Any]]:
@@ -44,8 +44,8 @@ def _cells(config: dict[str, Any]) -> list[dict[str, Any]]:
 def _run_cell(config: dict[str, Any], cell: dict[str, Any], seed: int) -> list[dict[str, Any]]:
     rows = []
     for trial, child in enumerate(np.random.SeedSequence(seed).generate_state(config["trials"])):
-        found = _errors(cell["weights"], cell["activation"], config["rows"], config["closeness"], int(child))
-        for algorithm, (error, right, bound) in found.items():
+        errors = _errors(cell["weights"], cell["activation"], config["rows"], config["closeness"], int(child))
+        for algorithm, (error, right, bound) in errors.items():
             measured = {"error": error, "signs_right": right, "bound": bound}
             rows.append(cell | {"trial": trial, "algorithm": algorithm} | measured)
     return rows
