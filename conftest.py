@@ -20,6 +20,9 @@ os.environ["XLA_FLAGS"] = " ".join(
     ]
 ).strip()
 
+# Tests neither use nor change the programs that this user's commands have compiled.
+os.environ["PLANTED_CACHE"] = "0"
+
 import jax
 import pytest
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -194,14 +193,8 @@ def test_help_and_argument_errors_do_not_wait_for_jax(arguments):
         f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
         "assert 'jax' not in sys.modules and 'sklearn' not in sys.modules, 'loaded too much'"
     )
-    spent = []
-    for _ in range(3):
-        begin = time.process_time(), time.perf_counter()
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-        spent.append(time.perf_counter() - begin[1])
-        assert done.returncode == 0, done.stderr
-    # Half a second on a free machine; the best of three allows for a busy one.
-    assert min(spent) < 2.0
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_reproduce_lists_and_runs_quickly(capsys, tmp_path):

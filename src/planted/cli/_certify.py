@@ -23,6 +23,7 @@ from planted.cli._common import (
     read_rows,
 )
 from planted.cli._patches import Patch, read_patches
+from planted.cli._program_cache import remember_programs
 from planted.names import TASKS
 
 
@@ -68,6 +69,7 @@ def certify(
     from planted.methods import FilterProblem, Free, Problem
     from planted.networks import ConvNetwork
 
+    remember_programs()
     saved = read_model(model)
     network = saved.network
     if task == "classification" or saved.labels:

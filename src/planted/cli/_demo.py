@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, Force, Json, Quiet, Seed, check_file, print_json, progress_bar
+from planted.cli._program_cache import remember_programs
 
 
 def demo(
@@ -37,6 +38,7 @@ def demo(
     from planted.plots import save_demo
     from planted.starts import random_rows
 
+    remember_programs()
     data = make_planted(
         samples, features, hidden, weights="correlated", output="positive", condition_number=2.0, random_state=seed
     )

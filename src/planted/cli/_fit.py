@@ -10,6 +10,7 @@ import typer
 from planted.cli._common import Force, Json, Quiet, Seed, check_file, known, names_in, progress_bar
 from planted.cli._label_options import Alpha, ClassWeight, Link, Loss, Restarts, Solver, Split, label_options
 from planted.cli._patches import Patch, patch_shape
+from planted.cli._program_cache import remember_programs
 from planted.cli._report import Report, reported
 from planted.cli._sources import (
     Categorical,
@@ -136,6 +137,7 @@ def fit(
         options |= {"n_hidden": _width(hidden), "fit_bias": bias}
         options |= for_labels if labels else {"method": method, "inputs": inputs, "fit_intercept": intercept}
     place = Place(data, target, features, engine, scheduler, checkpoint, resume, float32, table)
+    remember_programs()
     with place.opened(conv, patch, patches, labels) as source, progress_bar(quiet) as bar:
         estimator = _estimator(conv, labels, options | {"progress": bar})
         _fit_quietly(estimator, source.X, source.y, **source.options)
@@ -197,6 +199,7 @@ def _fit_quietly(estimator: Any, X: Any, y: Any, **options: Any) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
         estimator.fit(X, y, **options)
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
         typer.echo(f"planted: {in_flags(sentence)}", err=True)

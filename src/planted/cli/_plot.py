@@ -21,6 +21,7 @@ from planted.cli._common import (
     read_model,
 )
 from planted.cli._patches import Patch
+from planted.cli._program_cache import remember_programs
 from planted.cli._rows import Request
 from planted.cli._sources import Header
 from planted.names import PLOT_LOSSES, PLOTS
@@ -82,6 +83,7 @@ def plot(
     from planted.plots import save_picture
     from planted.solvers import silent
 
+    remember_programs()
     with progress_bar(quiet) as report:
         paths = save_picture(
             what, file, loss=loss, d=size, steps=steps, samples=samples, seed=seed, progress=report or silent

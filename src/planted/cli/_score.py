@@ -20,6 +20,7 @@ from planted.cli._common import (
     print_json,
     read_rows,
 )
+from planted.cli._program_cache import remember_programs
 
 
 def score(
@@ -57,6 +58,7 @@ def score(
 
     from planted.inputs import LocalLikelihood
 
+    remember_programs()
     X, _, names = read_rows(data, target, features)
     points = None
     if query is not None:
