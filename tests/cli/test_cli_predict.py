@@ -51,7 +51,7 @@ def test_columns_in_any_order_with_others_between(capsys, model, tmp_path):
     ("text", "words"),
     [
         ("City,pay,age\nRome,1,1\n", "new.csv has no column 'city', which the network takes; did you mean 'City'?"),
-        ("city,pay\nRome,1\n", "has no column 'age', which the network takes; Its columns are city, pay."),
+        ("city,pay\nRome,1\n", "has no column 'age', which the network takes; its columns are city, pay\n"),
         ("city,pay,age\nParis,1,1\n", "column 'city' holds 'Paris' in row 1, which the fit did not see"),
         ("city,pay,age\nRome,much,1\n", "column 'pay' holds text, 'much' in row 1, where numbers were fitted"),
         ("city,pay,age\nRome,inf,1\n", "column 'pay' has a NaN or infinite value in row 1"),

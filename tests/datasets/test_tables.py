@@ -6,6 +6,7 @@ import importlib.util
 import io
 import lzma
 import zipfile
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -127,6 +128,36 @@ def test_latin_letters_of_another_encoding():
     np.testing.assert_array_equal(table.X[:, 0], [1.5, 2.5])
 
 
+@pytest.mark.parametrize("order", ["utf-16", "utf-16-be"])
+def test_spreadsheets_that_write_utf_16_or_their_separator(order, tmp_path):
+    mark = "" if order == "utf-16" else "\ufeff"
+    path = tmp_path / "unicode.txt"
+    path.write_bytes((mark + PLAIN.replace(",", "\t")).encode(order))
+    for source in (path, io.BytesIO(path.read_bytes())):
+        np.testing.assert_array_equal(open_table(source, "y").X, ROWS[:, :2])
+    with pytest.raises(DataError, match=r"UTF-16, which is not read in blocks: save it as UTF-8$"):
+        file_rows(path)
+    said = open_table(io.BytesIO(b"sep=;\n" + PLAIN.replace(",", ";").encode()), "y")
+    np.testing.assert_array_equal(said.X, ROWS[:, :2])
+    assert said.words.startswith("standard input: semicolons, decimal point, header; 4 rows")
+    with pytest.raises(DataError, match="begins like UTF-16 but is not"):
+        open_table(io.BytesIO(b"\xff\xfe1,2\n3"), "y")
+
+
+@pytest.mark.parametrize(
+    ("cell", "remedy"),
+    [
+        ("12 %", "write plain numbers"),
+        ('"1,234,567"', "write plain numbers"),
+        ("2024-01-31", "make numbers of dates, such as days, or leave the column out with exclude="),
+        ("Rome", "categorical=True makes columns of zeros and ones of it"),
+    ],
+)
+def test_the_remedy_for_text_goes_by_what_it_is(cell, remedy):
+    with pytest.raises(DataError, match=remedy):
+        open_table(io.BytesIO(f"u,v,y\n1,{cell},3\n2,{cell},5\n".encode()), "y")
+
+
 MIXED = b"city,size,y\nRome,1.0,1\nOslo,NA,2\nBern,3.0,3\nRome,5.0,4\nOslo,3.0,\nBern,,6\n,4.0,7\nRome,2.0,8\n"
 
 
@@ -150,6 +181,7 @@ def test_dropped_rows():
     assert table.names == ["city=Oslo", "city=Rome", "size"]
     np.testing.assert_array_equal(table.X, [[0, 1, 1], [0, 0, 3], [0, 1, 5], [0, 1, 2]])
     np.testing.assert_array_equal(table.y, [1, 3, 4, 8])
+    assert "4 of 8 rows × 2 columns; target y" in table.words
     assert "4 rows with missing values left out" in table.words
 
 
@@ -188,6 +220,9 @@ def test_an_encoding_is_applied_to_other_tables_by_name():
     np.testing.assert_allclose(table.X, [[1, 0, 1.5], [0, 1, 3], [0, 1, 2]])
     with pytest.raises(DataError, match="'Paris' in row 2, which the fit did not see; it knows 'Bern', 'Oslo', 'Rome'"):
         read_inputs(io.BytesIO(b"size,city\n1,Rome\n1,Paris\n"), code)
+    whole = replace(code, missing="refuse", fill={})
+    with pytest.raises(DataError, match="missing value in row 2; the fit refused missing values: leave the row out"):
+        read_inputs(io.BytesIO(b"city,size\nRome,1\nOslo,\n"), whole)
     with pytest.raises(DataError, match="has no column 'city', which the network takes; did you mean 'City'"):
         read_inputs(io.BytesIO(b"size,City\n1,Rome\n"), code)
     with pytest.raises(DataError, match="column 'size' holds text, 'big' in row 1, where numbers were fitted"):

@@ -191,7 +191,11 @@ def read_inputs(source: Any, encoding: Encoding, target: Sequence[str] = (), hea
     unnamed = (*encoding.columns, *(targets or ["the target"]))
     wanted = Wanted(tuple(targets), encoding.columns, header=header, unnamed=unnamed)
     frame = read_frame(source, wanted, mixed=True, labels=True)
-    X, whole = encoding.inputs(frame)
+    try:
+        X, whole = encoding.inputs(frame)
+    except MissingError as error:
+        again = "the fit refused missing values: leave the row out, or fit again with"
+        raise DataError(error.sentence, f"{again} missing=", f"{again} --missing") from None
     y, _ = _target_values(frame, targets, True, "drop")
     words = f"{frame.name}: {frame.words}; {len(X):,} rows"
     return Table(X, y if targets else None, list(encoding.names), targets, encoding, words, (), whole)
@@ -237,12 +241,13 @@ def _target_values(frame: Frame, targets: list[str], labels: bool, missing: str)
 
 def _words(frame: Frame, targets: list[str], encoding: Encoding, rows: np.ndarray) -> str:
     """What was understood, in one line."""
-    parts = [f"{len(rows):,} rows × {len(encoding.columns):,} columns"]
+    left, filled = int((~rows).sum()), sum(frame.frame[name].null_count() for name in encoding.columns)
+    used = f"{len(rows) - left:,} of {len(rows):,}" if left else f"{len(rows):,}"
+    parts = [f"{used} rows × {len(encoding.columns):,} columns"]
     parts += [f"target{'s' * (len(targets) > 1)} {', '.join(targets)}"] * bool(targets)
     for name, levels in encoding.levels.items():
         shown = ", ".join(levels[1:4]) + (f" and {len(levels) - 4} more" if len(levels) > 4 else "")
         parts.append(f"{name}: {levels[0]}, or 1 for {shown}")
-    left, filled = int((~rows).sum()), sum(frame.frame[name].null_count() for name in encoding.columns)
     if left:
         parts.append(f"{left:,} row{'s' * (left > 1)} with missing values left out")
     if filled and encoding.missing == "mean":

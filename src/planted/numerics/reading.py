@@ -26,7 +26,8 @@ class DataError(ValueError):
     remedy : str
         What to do about it in Python.
     command : str
-        What to do about it on the command line; the attribute of this name is the whole sentence there.
+        What to do about it on the command line; the attribute of this name is the whole sentence there, and `sentence`
+        the one without a remedy.
 
     Examples
     --------
@@ -37,6 +38,7 @@ class DataError(ValueError):
 
     def __init__(self, sentence: str, remedy: str = "", command: str = "") -> None:
         super().__init__(_with(sentence, remedy))
+        self.sentence = sentence
         self.command = _with(sentence, command or remedy)
 
 

@@ -19,6 +19,9 @@ _WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spa
 _POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)", re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?")
 _MARK = b"#"
+_SAYS = re.compile(r'"?sep=([,;\t| ])"?\s*')
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""How a text begins that is encoded as UTF-16, as some spreadsheets write it."""
 MISSING = ("", "NA", "N/A", "#N/A", "NULL", "null", "None", "?")
 """Cells that stand for a missing value; NaN is one too."""
 
@@ -80,6 +83,8 @@ def sniff(path: Path, file: Any, header: bool | None = None) -> Dialect:
     ('x0', 'x1', 'y')
     """
     lines, places = _first_lines(path, file)
+    if lines and lines[0].startswith(UTF16):
+        raise DataError(f"{path} is encoded as UTF-16, which is not read in blocks: save it as UTF-8")
     encoding = _encoding(lines)
     texts = [line.decode("utf-8-sig" if i == 0 and encoding == "utf-8" else encoding, errors="replace")
              for i, line in enumerate(lines)]  # fmt: skip
@@ -92,8 +97,13 @@ def sniff(path: Path, file: Any, header: bool | None = None) -> Dialect:
     if not comments:
         full = [i for i, text in enumerate(texts) if text.strip()]
         first = full[0]
+    said = _SAYS.fullmatch(texts[first])
+    if said is not None and len(full) > 1:
+        # Spreadsheets write the separator above the header.
+        full = full[1:]
+        first = full[0]
     sample = [texts[i] for i in full]
-    separator = _separator(path, sample)
+    separator = _separator(path, sample) if said is None else said.group(1)
     rows = [cells(text, separator) for text in sample]
     decimal = _decimal(rows, separator)
     headed = _headed(rows, decimal) if header is None else header

@@ -11,6 +11,7 @@ import numpy as np
 
 from planted.numerics.reading import DataError, check_source, reading
 from planted.rows._csv import csv_chunks
+from planted.rows._dialect import UTF16
 from planted.rows._npy import npy_header
 from planted.rows._tables import Wanted
 from planted.rows._typed import arrow_frame, as_polars, excel_frame, is_frame, parquet_frame, typed_columns
@@ -106,17 +107,30 @@ def _opened(source: Any) -> tuple[Path, bytes | None, str]:
         if compressed(content) and not content.startswith(b"PK"):
             content = unpacked(path, content)
         kind = next((kind for magic, kind in _MAGIC.items() if content.startswith(magic)), ".csv")
-        return path, content, ".xlsx" if content.startswith(b"PK") else kind
+        return path, _utf8(path, content), ".xlsx" if content.startswith(b"PK") else kind
     path = check_source(source)
     kind = table_kind(path)
     if kind not in _KINDS:
         known = ", ".join((*_KINDS, *ENDINGS))
         raise DataError(f"{path}: unknown kind of file {path.suffix!r}; tables end in {known}")
     with reading(path, kind[1:]), path.open("rb") as file:
-        packed = compressed(file.read(8)) and (kind in TEXT or path.suffix.lower() in ENDINGS)
+        head = file.read(8)
+        packed = compressed(head) and (kind in TEXT or path.suffix.lower() in ENDINGS)
         file.seek(0)
         content = unpacked(path, file.read()) if packed else None
+        if kind in TEXT and (packed or head.startswith(UTF16)):
+            content = _utf8(path, file.read() if content is None else content)
     return path, content, kind
+
+
+def _utf8(path: Path, content: bytes) -> bytes:
+    """A text that says to be UTF-16 as UTF-8; anything else as it is."""
+    if not content.startswith(UTF16):
+        return content
+    try:
+        return content.decode("utf-16").encode()
+    except UnicodeDecodeError:
+        raise DataError(f"{path} begins like UTF-16 but is not: save it as UTF-8") from None
 
 
 def _text(path: Path, content: bytes | None, wanted: Wanted, kinds: tuple[bool, bool]) -> Frame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,6 +15,10 @@ from planted.names import unknown
 from planted.numerics.reading import DataError, check_columns
 from planted.rows._chunks import Arrays, rows_in_a_chunk
 
+_DATE = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b")
+# Digits with marks, but no letter: 12 %, 1,234.50, $ 3.
+_DECORATED = re.compile(r"[^a-zA-Z]*\d[^a-zA-Z]*")
+
 
 class TextError(DataError):
     """A column that numbers are wanted of holds text."""
@@ -22,6 +27,11 @@ class TextError(DataError):
         sentence = f"{path}: column {column!r} holds text, {cell[:60]!r} in row {row}"
         if label:
             super().__init__(sentence, "PlantedClassifier takes labels", "labels go with --task classification")
+        elif _DATE.match(cell):
+            leave = "make numbers of dates, such as days, or leave the column out with"
+            super().__init__(sentence, f"{leave} exclude=", f"{leave} --exclude")
+        elif _DECORATED.fullmatch(cell):
+            super().__init__(sentence, "write plain numbers, without %, currency or marks between thousands")
         else:
             encode = "categorical=True makes columns of zeros and ones of it"
             super().__init__(sentence, encode, "--categorical makes columns of zeros and ones of it")
@@ -94,9 +104,11 @@ class Wanted:
     def _absent(self, path: Path, name: str, columns: Sequence[str]) -> str:
         if not self.unnamed or name not in (self.features or ()):
             return f"{path}: {unknown('column', name, tuple(columns))}"
-        nearest = get_close_matches(name, columns, n=1, cutoff=0.5)
-        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-        return f"{path} has no column {name!r}, which the network takes; {hint}Its columns are {', '.join(columns)}."
+        same = [column for column in columns if column.casefold() == name.casefold()]
+        nearest = same or get_close_matches(name, columns, n=1, cutoff=0.5)
+        hint = f"did you mean {nearest[0]!r}? Its" if nearest else "its"
+        there = ", ".join(repr(column) if "," in column else column for column in columns)
+        return f"{path} has no column {name!r}, which the network takes; {hint} columns are {there}"
 
     def names(self, path: Path, columns: int) -> tuple[str, ...]:
         """Names of the columns of a table that does not name them.
