@@ -196,7 +196,7 @@ def test_chosen_columns_tabs_integers_and_booleans(tmp_path):
         ("data.csv", b"a,b\n1,2\n", {"target": "a", "features": ["a"]}, "both an input and the target"),
         ("data.csv", b"a\n1\n", {"target": "a"}, "no input columns"),
         ("data.csv", b"a,b\n1,2,3\n", {}, "cannot be read as csv"),
-        ("data.csv", b"\xff\xfe\x00\x01\n\x80\x81", {}, "cannot be read as csv|holds text"),
+        ("data.csv", b"\xff\xfe\x00\x01\n\x80\x81", {}, "UTF-16|cannot be read as csv|holds text"),
         ("data.parquet", b"PAR1 not really", {}, "cannot be read as parquet"),
         ("data.npz", b"PK\x03\x04 broken", {}, "cannot be read as npz"),
         ("data.doc", b"anything", {}, "unknown kind of file '.doc'"),
