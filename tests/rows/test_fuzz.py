@@ -1,5 +1,6 @@
 """Damaged and hostile files: one sentence for each, no silent wrong load, no memory for what is only declared."""
 
+import gzip
 import io
 import os
 import warnings
@@ -17,6 +18,7 @@ from planted.rows import file_rows
 
 X = np.random.default_rng(0).standard_normal((40, 3))
 TABLE = np.column_stack([X, X @ [1.0, 2.0, 3.0]])
+BLOCKS = ("csv", "tsv", "parquet", "npy")
 NAMES = ["x0", "x1", "x2", "y"]
 
 
@@ -29,6 +31,11 @@ def contents():
         buffer = io.BytesIO()
         frame.write_parquet(buffer, compression=compression)
         found["parquet"].append(buffer.getvalue())
+    for name, save in (("arrow", frame.write_ipc), ("feather", frame.write_ipc_stream)):
+        buffer = io.BytesIO()
+        save(buffer)
+        found[name] = [buffer.getvalue()]
+    found["csv.gz"] = [gzip.compress(found["csv"][0], mtime=0)]
     for name, save in (("npy", lambda b: np.save(b, TABLE)), ("npz", lambda b: np.savez(b, X=X, y=TABLE[:, 3]))):
         buffer = io.BytesIO()
         save(buffer)
@@ -56,7 +63,7 @@ def damaged(content, rng):
 def readers(path, kind):
     if kind != "npy":
         yield lambda: read_table(path, "y")
-    if kind != "npz":
+    if kind in BLOCKS:
         yield lambda: [chunk.load() for chunk in file_rows(path, chunk_rows=16).chunks]
 
 
@@ -104,6 +111,15 @@ def attack_models(folder, seeds):
             with pytest.raises(ModelFileError) as caught:
                 Network.load(path)
         assert len(str(caught.value)) <= SENTENCE
+
+
+def test_whole_files_of_every_kind_are_read(tmp_path):
+    for kind, variants in contents().items():
+        for content in variants:
+            path = tmp_path / f"whole.{kind}"
+            path.write_bytes(content)
+            for read in readers(path, kind):
+                assert refusal(read) == ""
 
 
 def test_damaged_tables_are_one_sentence(tmp_path):

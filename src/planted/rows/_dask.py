@@ -343,7 +343,7 @@ class DaskEngine(Engine):
         patient_until = time.monotonic() + PATIENCE
         while True:
             try:
-                return future.result(timeout=5)
+                return future.result(timeout=PATIENCE / 6)
             except distributed.KilledWorker:
                 raise
             except (TimeoutError, distributed.TimeoutError):
@@ -364,7 +364,7 @@ class DaskEngine(Engine):
         """What keeps a result from coming, in words; empty where the cluster is alive and has workers."""
         try:
             scheduler: Any = self.client.scheduler
-            known = self.client.sync(scheduler.identity, callback_timeout=5)
+            known = self.client.sync(scheduler.identity, callback_timeout=PATIENCE / 6)
         except Exception:
             return (
                 f"the Dask scheduler at {self.address} has not answered for {PATIENCE:.0f} s: see whether its "

@@ -10,6 +10,7 @@ from typing import Any
 from planted.numerics.reading import DataError, reading
 from planted.rows._chunks import Arrays, Scratch
 from planted.rows._tables import Wanted, arrays_of, check_values
+from planted.rows._trial import check_pages, start_trials
 
 _FOOTER_BYTES = 2**22
 _ROW_GROUP_BYTES = 2**32
@@ -54,6 +55,7 @@ def scan_parquet(path: Any) -> Any:
 
 def parquet_chunks(paths: list[Path], wanted: Wanted) -> tuple[list[ParquetChunk], tuple[str, ...]]:
     """The chunks of Parquet files, one after the other, and their input columns."""
+    start_trials()
     import polars as pl
 
     chunks: list[ParquetChunk] = []
@@ -62,6 +64,7 @@ def parquet_chunks(paths: list[Path], wanted: Wanted) -> tuple[list[ParquetChunk
     for path in paths:
         with reading(path, "parquet"):
             check_footer(path)
+            check_pages(path, "parquet")
             lazy = scan_parquet(path)
             schema = lazy.collect_schema()
             n = int(lazy.select(pl.len()).collect().item())
@@ -72,7 +75,8 @@ def parquet_chunks(paths: list[Path], wanted: Wanted) -> tuple[list[ParquetChunk
             for name in (*chosen, *wanted.targets):
                 if not (schema[name].is_numeric() or schema[name] == pl.Boolean):
                     raise DataError(f"{path}: column {name!r} holds {kind_of(schema[name])}, not numbers")
-        step = wanted.step(len(chosen))
+            step = wanted.step(len(chosen))
+            check_pages(path, "parquet", (*chosen, *wanted.targets), step=step)
         for offset in range(0, n, step):
             rows = min(step, n - offset)
             chunks.append(ParquetChunk(str(path), offset, start + offset, rows, chosen, wanted.targets, wanted.dtype))

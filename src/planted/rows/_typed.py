@@ -13,6 +13,7 @@ from planted.numerics.reading import DataError, check_size, reading
 from planted.rows._dialect import MISSING
 from planted.rows._parquet import check_footer, kind_of, scan_parquet
 from planted.rows._tables import Wanted
+from planted.rows._trial import check_pages, start_trials
 
 
 def is_frame(value: Any) -> bool:
@@ -94,15 +95,19 @@ def typed_columns(frame: Any, name: object, columns: Sequence[str], mixed: bool)
 
 def parquet_frame(path: Path, wanted: Wanted, content: bytes | None = None) -> tuple[Any, tuple[str, ...]]:
     """All rows of a Parquet file, its wanted columns alone, and the names of the inputs."""
+    start_trials()
     import polars as pl
 
     with reading(path, "parquet"):
         size = check_footer(path, content)
+        check_pages(path, "parquet", content=content)
         lazy = scan_parquet(path if content is None else io.BytesIO(content))
         chosen = wanted.chosen(path, lazy.collect_schema().names())
         n = int(lazy.select(pl.len()).collect().item())
         check_size(path, 8 * n * (len(chosen) + len(wanted.targets)), size)
-        return lazy.select([*chosen, *wanted.targets]).collect(), chosen
+        columns, step = (*chosen, *wanted.targets), wanted.step(len(chosen))
+        check_pages(path, "parquet", columns, step=step, content=content)
+        return lazy.select(columns).collect(), chosen
 
 
 def arrow_frame(path: Path, content: bytes) -> Any:
@@ -112,7 +117,9 @@ def arrow_frame(path: Path, content: bytes) -> Any:
     with reading(path, "arrow"):
         if content.startswith(b"FEA1"):
             raise DataError(f"{path} is a Feather file of the first version: write it again as version 2 or Parquet")
-        return (pl.read_ipc if content.startswith(b"ARROW1") else pl.read_ipc_stream)(io.BytesIO(content))
+        whole = content.startswith(b"ARROW1")
+        check_pages(path, "ipc" if whole else "ipc_stream", content=content)
+        return (pl.read_ipc if whole else pl.read_ipc_stream)(io.BytesIO(content))
 
 
 def excel_frame(path: Path, content: bytes) -> Any:
