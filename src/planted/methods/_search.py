@@ -18,6 +18,7 @@ from planted.activations import Activation
 from planted.methods._merge import merge
 from planted.methods._orient import orientation
 from planted.methods._problem import Free, Problem
+from planted.methods._whitening import Whitening
 from planted.networks import Network
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress
@@ -135,7 +136,9 @@ class Search:
     Attributes
     ----------
     Z : array (n, d)
-        The whitened inputs, Z = X·whitener.
+        The whitened inputs; d is their rank.
+    whitening : Whitening
+        How they come from the caller's inputs, and networks go back.
     rows : ArrayRows
         Those that are searched on, with scaled targets.
     linear : array (d + 1,) or (d + 1, m)
@@ -161,7 +164,7 @@ class Search:
     some: np.ndarray
     targets: np.ndarray
     share: np.ndarray | None
-    whitener: np.ndarray
+    whitening: Whitening
     linear: np.ndarray
     spread: float
     scale: Any
@@ -177,12 +180,14 @@ class Search:
     def of(cls, problem: Problem) -> Search:
         """The search on a problem's sample."""
         X, y, weight = problem.survey.X, problem.survey.y, problem.survey.weight
-        (n, d), width, activation = X.shape, problem.n_hidden, problem.activation
+        n, width, activation = len(X), problem.n_hidden, problem.activation
         share = np.ones(n) if weight is None else weight / np.mean(weight)
-        spectrum, axes = np.linalg.eigh((X if weight is None else X * share[:, None]).T @ X / n)
-        spectrum = np.maximum(spectrum, 1e-12 * spectrum[-1])
-        whitener = (axes / np.sqrt(spectrum)) @ axes.T
-        Z = X @ whitener
+        free = problem.free
+        # A mean is taken off where biases, and an intercept for the linear part, make up for it.
+        centred = free.bias and (free.intercept or not free.skip)
+        whitening = Whitening.of(X, None if weight is None else share, centred=centred)
+        Z = whitening(X)
+        d = Z.shape[1]
         few = min(n, max(_ROWS_PER_WEIGHT * width * d, 1000))
         scale = np.sqrt(np.average((y - np.average(y, axis=0, weights=weight)) ** 2, axis=0, weights=weight))
         scale = np.where(scale > 0, scale, 1.0)
@@ -204,13 +209,13 @@ class Search:
             some=Z[:few],
             targets=targets,
             share=None if weight is None else share,
-            whitener=whitener,
+            whitening=whitening,
             linear=linear,
             spread=left,
             scale=scale,
             width=width,
             activation=activation,
-            free=problem.free,
+            free=free,
             dtype=dtype,
             progress=problem.progress,
         )

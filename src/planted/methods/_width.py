@@ -51,7 +51,7 @@ def choose_width(problem: Problem, largest: int) -> tuple[int, dict[int, float]]
     guess = max(1, min(largest, len(train) // (10 * problem.n_features)))
     part = replace(survey, X=survey.X[train], y=survey.y[train], weight=weight[train])
     search = Search.of(replace(problem, survey=part, n_hidden=guess))
-    trial = _Trial(search, survey.X[test] @ search.whitener, survey.y[test] / search.scale, weight[test])
+    trial = _Trial(search, search.whitening(survey.X[test]), survey.y[test] / search.scale, weight[test])
 
     def fresh(width: int, number: int) -> tuple[dict[str, Any], np.ndarray | None]:
         start = random.fold_in(random.fold_in(key, width), number)

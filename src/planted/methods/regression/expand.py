@@ -59,7 +59,7 @@ def start(problem: Problem) -> Start:
         agreeing = sum(same_minimum(attempt, other) for other in attempts)
         widths = [other.explaining_width for other in attempts if other.explaining_width]
         return Start(
-            done.network.replace(weights=done.network.weights @ search.whitener, **_on_inputs(done.network, search)),
+            search.whitening.network(done.network),
             "expand",
             done.loss,
             attempt.descents | done.descents,
@@ -97,11 +97,6 @@ def _refined(problem: Problem, network: Network) -> Refined:
         if 2 * loss <= _ROUNDING * survey.variance:
             return Refined(network, loss)
     return refine(problem, network)
-
-
-def _on_inputs(network: Network, search: Search) -> dict[str, np.ndarray]:
-    """The linear part on the caller's own inputs, where there is one."""
-    return {} if network.skip is None else {"skip": network.skip @ search.whitener}
 
 
 def _reoriented(network: Network) -> Network:
