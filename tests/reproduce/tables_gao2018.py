@@ -176,4 +176,10 @@ FIG4 = [
     fig4("whitening is enough there", verdicts([7], total=8), {(SHORTER, WHITENED, None): 0.01}),
 ]
 
-CASES = [*score_cases("fig1", "gaussian"), *score_cases("fig2", "mixture"), *FIG3, *FIG4]
+SCORES = [
+    *score_cases("fig1", "gaussian"),
+    *score_cases("fig2", "mixture"),
+    *score_cases("fig1-printed", "gaussian"),
+    *score_cases("fig2-printed", "mixture"),
+]
+CASES = [*SCORES, *FIG3, *FIG4]

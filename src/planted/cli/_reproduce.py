@@ -49,9 +49,10 @@ def reproduce(
             print_json({name: item.title for name, item in ENTRIES.items()})
         else:
             for name, item in ENTRIES.items():
-                typer.echo(f"{name:<30} {item.title}")
+                apart = f" (not part of --all: {item.apart})" if item.apart else ""
+                typer.echo(f"{name:<30} {item.title}{apart}")
         return DONE
-    chosen = list(ENTRIES.values()) if everything else find(str(entry))
+    chosen = [item for item in ENTRIES.values() if not item.apart] if everything else find(str(entry))
     studies = []
     with sweep(engine, scheduler) as spread:
         for study in _run(chosen, quiet, out, quick=quick, seed=seed, jobs=jobs, fresh=fresh, spread=spread):

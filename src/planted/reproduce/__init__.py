@@ -13,12 +13,12 @@ ENTRIES: dict[str, Entry] = {entry.name: entry for study in _STUDIES for entry i
 
 
 def find(name: str) -> list[Entry]:
-    """The entry of this name, or every entry of the paper of this name.
+    """The entry of this name, or every entry of the paper of this name but those that stand apart.
 
     >>> [entry.name for entry in find("ge2017")]
     ['ge2017/fig1', 'ge2017/fig2', 'ge2017/fig3', 'ge2017/appendix-d', 'ge2017/output-layer']
     """
-    entries = [entry for key, entry in ENTRIES.items() if key == name or key.split("/")[0] == name]
+    entries = [e for key, e in ENTRIES.items() if key == name or (key.split("/")[0] == name and not e.apart)]
     if not entries:
         papers = dict.fromkeys(key.split("/")[0] for key in ENTRIES)
         raise ValueError(unknown("entry", name, tuple(dict.fromkeys([*papers, *ENTRIES]))))

@@ -75,6 +75,8 @@ class Entry:
         every cell gets the study's seed itself.
     printed : mapping, optional
         By name in the configuration, what the paper prints for it: the table "paper / here".
+    apart : str, optional
+        Why `--all` and a paper's name leave it out, such as "about an hour of one core"; its own name runs it.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Entry:
     draw: Callable[[Config, Rows, Any], None] = field(repr=False)
     seed_by: tuple[str, ...] | None = field(default=None, repr=False)
     printed: Mapping[str, Printed] = field(default_factory=dict, repr=False)
+    apart: str = ""
 
     def config(self, quick: bool) -> Config:
         """The configuration of this size, as JSON gives it back."""

@@ -61,7 +61,7 @@ class Monitor:
     settled : callable, optional
         State of the run to whether to stop, also asked of the start.
     measure : callable, optional
-        Parameters of one restart to a number, recorded as `history.error`.
+        Parameters of one restart to what is recorded as `history.error`: a number, or several by name.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Monitor:
     tolerance: float = 0.0
     patience: int | None = None
     settled: Callable[[Any], bool] | None = None
-    measure: Callable[[Any], float] | None = None
+    measure: Callable[[Any], Any] | None = None
 
 
 _PLAIN = Monitor()
