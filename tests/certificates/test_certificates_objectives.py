@@ -9,8 +9,9 @@ import pytest
 
 from planted import ConvNetwork, certify, inputs, objectives
 from planted.datasets import make_planted
+from planted.methods import in_memory
 from planted.objectives import Objective
-from planted.rows import ArrayRows
+from planted.rows import Survey
 from planted.solvers import leave_saddles
 
 DATA = make_planted(400, 3, 3, random_state=0)
@@ -40,7 +41,7 @@ EVERY: dict[str, tuple] = {
     ),
     "Penalised": (
         lambda: objectives.Penalised(
-            ArrayRows(DATA.X, LABELS), objectives.Dense("tanh"), objectives.BernoulliLogit(), 0.01, np.ones(3)
+            in_memory(Survey.of(DATA.X, LABELS)), objectives.Dense("tanh"), objectives.BernoulliLogit(), 0.01, [1.0] * 3
         ),
         {"weights": 0.5 * NEAR[:1], "output": np.array([2.0])},
     ),
