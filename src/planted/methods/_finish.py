@@ -15,6 +15,7 @@ from planted.methods._residual_test import residual_p_value
 from planted.methods._row_facts import (
     confirmed,
     counting_rows,
+    exchangeable,
     largest_residual,
     off_kinks,
     open_neurons,
@@ -151,6 +152,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     if start.details.get("unique"):
         # The rows determine the matrix of a quadratic network whatever its rank, and it the network up to symmetry.
         undetermined = ""
+    if exact and not undetermined:
+        undetermined = exchangeable(network, survey.X)
     facts = Facts(
         relative_loss=relative,
         largest_residual=worst_row(problem, network) if exact else np.inf,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from planted.methods._verdict import (
@@ -10,11 +12,15 @@ from planted.methods._verdict import (
     LARGE_ROWS,
     LEVERAGE,
     LEVERAGE_ENTRIES,
+    PRECISE,
     SILENT,
     SINGULAR,
     SPARE,
 )
 from planted.networks import ConvNetwork, Network, jacobian
+
+_TURNED_TOGETHER = 8
+"""Neurons up to which every set of them is turned around, beyond which pairs are."""
 
 
 def off_kinks(network: Network | ConvNetwork, X: np.ndarray) -> np.ndarray:
@@ -74,6 +80,43 @@ def thin_neuron(network: Network, X: np.ndarray) -> str:
         count = len(_distinct(X[(active & smooth)[:, i]]))
         if count * outputs < numbers + SPARE:
             return f"neuron {i} is active in {count} distinct rows, hardly more than its {numbers} numbers"
+    return ""
+
+
+def exchangeable(network: Network, X: np.ndarray) -> str:
+    r"""Which neurons could be exchanged for others without a change at any row of X (n, d), in words; empty if none.
+
+    Piecewise linear neurons have φ(z) = φ(−z) + 2 tilt z: one turned around leaves a linear function over. Two opposite
+    neurons whose kinks cancel are such a function, which others of the same sign at every row make as well. A neuron
+    that no row has on its other side takes one up, if what it then computes has one sign at all rows.
+
+    >>> exchangeable(Network([[1.0, 1.0], [-2.0, -2.0]], [2.0, -1.0]), np.eye(2))
+    'neurons 0 and 1 cancel to a linear function, which other neurons could be as well'
+    >>> exchangeable(Network([[3.0, 1.0], [1.0, -1.0]], [1.0, 1.0]), np.eye(2))
+    'neuron 0 is linear at all rows, and could be another one with neuron 1 turned around'
+    """
+    phi = network.activation
+    if not (phi.tilt and phi.kinks == (0.0,)) or network.skip is not None or network.output.ndim > 1:
+        return ""
+    shift = np.zeros(network.n_hidden) if network.bias is None else network.bias
+    rows = np.column_stack([network.weights, shift])
+    size = np.linalg.norm(rows, axis=1)
+    unit, kink = rows / np.maximum(size, 1e-300)[:, None], network.output * size
+    for i, j in combinations(range(network.n_hidden), 2):
+        opposite = np.abs(unit[i] + unit[j]).max() < PRECISE
+        if opposite and abs(kink[i] + kink[j]) < PRECISE * abs(kink[i]):
+            return f"neurons {i} and {j} cancel to a linear function, which other neurons could be as well"
+    z = X.reshape(len(X), -1) @ network.weights.T + shift
+    for one in np.flatnonzero(np.all(z > 0, axis=0) | np.all(z < 0, axis=0)):
+        linear = network.output[one] * phi(z[:, one])
+        others = [j for j in range(network.n_hidden) if j != one]
+        most = len(others) if len(others) <= _TURNED_TOGETHER else 2
+        for count in range(1, most + 1):
+            for turned in combinations(others, count):
+                left = linear + 2 * phi.tilt * z[:, turned] @ network.output[list(turned)]
+                if np.all(left >= 0) or np.all(left <= 0):
+                    which = f"neuron{'s' * (count > 1)} {', '.join(map(str, turned))}"
+                    return f"neuron {one} is linear at all rows, and could be another one with {which} turned around"
     return ""
 
 
