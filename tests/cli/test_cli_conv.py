@@ -90,8 +90,8 @@ def test_noise_is_not_recovered_and_structure_is_status_1(capsys, folder, tmp_pa
 def test_reproduce_du2017_quickly(capsys, tmp_path):
     status, out, _ = run(capsys, "reproduce", "du2017", "--quick", "--out", tmp_path)
     assert status == 0
-    assert out.count("[holds]") == 7
-    assert {path.parent.parent.name for path in tmp_path.rglob("figure.png")} == {"fig1", "theorems"}
+    assert out.count("[holds]") == 12
+    assert {path.parent.parent.name for path in tmp_path.rglob("figure.png")} == {"fig1", "theorems", "theorem3.1"}
 
 
 BAD = {

@@ -71,7 +71,7 @@ def test_the_walk_sees_an_optimiser():
     ("paper", "packages"),
     [
         ("fu2018", {"objectives", "solvers", "starts", "datasets", "certificates"}),
-        ("soltanolkotabi2017", {"objectives", "solvers", "starts", "datasets"}),
+        ("soltanolkotabi2017", {"objectives", "solvers", "certificates", "datasets"}),
         ("gao2018", {"objectives", "solvers", "datasets", "inputs"}),
         ("du2017", {"objectives", "solvers", "starts"}),
         ("ge2017", {"objectives", "solvers", "starts"}),

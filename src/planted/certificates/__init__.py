@@ -10,10 +10,12 @@ from planted.certificates._local_geometry import (
     LinearRate,
     LocalGeometry,
     MeasuredHessian,
+    UniformDeviation,
     linear_rate,
     local_geometry,
     measured_hessian,
     slope_moments,
+    uniform_deviation,
 )
 from planted.certificates._matrix_uniqueness import MatrixUniqueness, matrix_uniqueness
 from planted.certificates._over_parameterised import (
@@ -24,6 +26,7 @@ from planted.certificates._over_parameterised import (
     khatri_rao_spectrum,
     local_constants,
     local_theorem,
+    slowest_direction,
 )
 from planted.certificates._symmetries import Symmetry, flat_symmetries
 from planted.certificates._teacher_distance import (
@@ -63,6 +66,7 @@ __all__ = [
     "Symmetry",
     "TeacherDistance",
     "Uncertainty",
+    "UniformDeviation",
     "UnitScaled",
     "approximate_minimum",
     "assumptions",
@@ -87,9 +91,11 @@ __all__ = [
     "run_descent",
     "sampling_error",
     "slope_moments",
+    "slowest_direction",
     "smallest_curvature",
     "strict_saddle",
     "teacher_distance",
     "uncertainty",
+    "uniform_deviation",
     "unit_scaled",
 ]

@@ -168,6 +168,37 @@ def measured_hessian(
     return MeasuredHessian(float(radius), points, ends[0], min(low for low, _ in ends), max(high for _, high in ends))
 
 
+class UniformDeviation(NamedTuple):
+    """Suprema over a ball of ‖∇f_n − ∇f‖ and ‖∇²f_n − ∇²f‖ (spectral norm): Lemmas 4 and 3 of Fu et al. (2018)."""
+
+    gradient: float
+    hessian: float
+
+
+def uniform_deviation(
+    sample: Objective, population: Objective, weights: ArrayLike, radius: float, points: int = 5, random_state: Any = 0
+) -> UniformDeviation:
+    """How far a loss over rows is from its mean, over the centre and `points` points of the sphere of this radius.
+
+    Lemmas 3 and 4 bound both by constants times √(d log n/n) in the ball of Theorem 1.
+
+    >>> from planted import Network, datasets, objectives
+    >>> data = datasets.make_planted(2000, 3, 2, activation="sigmoid", task="classification", random_state=0)
+    >>> half, W = np.full(2, 0.5), data.teacher.weights
+    >>> mean = objectives.PopulationSquared(Network(W, half, "sigmoid"), output=half)
+    >>> small = uniform_deviation(objectives.label_loss(data.X, data.y, 2), mean, W, 0.01)
+    >>> 0 < small.hessian < 0.05, 0 < small.gradient < 0.05
+    (True, True)
+    """
+    centre = as_matrix("weights", weights)
+    shifts = np.random.default_rng(random_state).standard_normal((points, *centre.shape))
+    places = [centre, *(centre + radius * shift / np.linalg.norm(shift) for shift in shifts)]
+    return UniformDeviation(
+        max(float(np.linalg.norm(sample.gradient(W) - population.gradient(W))) for W in places),
+        max(float(np.linalg.norm(sample.hessian(W) - population.hessian(W), 2)) for W in places),
+    )
+
+
 @dataclass(frozen=True)
 class LinearRate:
     """Contraction of ‖W_t − Ŵ‖ in one step of gradient descent: measured, and 1 − η λ_min(∇²f(Ŵ)) (eq. 9)."""

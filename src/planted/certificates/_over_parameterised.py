@@ -199,6 +199,24 @@ def jacobian_spectrum(X: ArrayLike, teacher: Network) -> JacobianSpectrum:
     )
 
 
+def slowest_direction(X: ArrayLike, teacher: Network) -> dict[str, np.ndarray]:
+    """The change of both layers whose residuals gradient descent from near the teacher is slowest to remove.
+
+    Jᵀu for the eigenvector u of the least eigenvalue of JJᵀ, J the Jacobian (n, kd + k) in weights and outputs: from
+    teacher + small multiple of it the residuals are multiplied by 1 − α σ_min²(J)/n in every step, to first order.
+
+    >>> X = np.random.default_rng(0).standard_normal((10, 8))
+    >>> direction = slowest_direction(X, Network(np.eye(8), np.ones(8), "softplus"))
+    >>> direction["weights"].shape, direction["output"].shape
+    ((8, 8), (8,))
+    """
+    rows = as_matrix("X", X)
+    z = rows @ teacher.weights.T
+    slope, feature = teacher.activation.derivative(z) * teacher.output, teacher.activation(z)
+    u = np.linalg.eigh((slope @ slope.T) * (rows @ rows.T) + feature @ feature.T)[1][:, 0]
+    return {"weights": (slope * u[:, None]).T @ rows, "output": feature.T @ u}
+
+
 @dataclass(frozen=True)
 class LocalConstants:
     """Section 7.3 with its constants measured on the rows at hand, so that nothing is left open.

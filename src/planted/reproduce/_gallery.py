@@ -30,7 +30,7 @@ _PAPERS = {
     "gao2018": "Gao, Makkuva, Oh, Viswanath (2018), Learning one-hidden-layer neural networks under general input "
     "distributions",
     "du2017": "Du, Lee, Tian, Póczos, Singh (2017), Gradient descent learns one-hidden-layer CNN",
-    "fu2018": "Fu, Chi, Liang (2018), Guaranteed recovery of one-hidden-layer neural networks via cross entropy",
+    "fu2018": "Fu, Chi, Liang (2018), Local geometry of one-hidden-layer neural networks for logistic regression",
     "soltanolkotabi2017": "Soltanolkotabi, Javanmard, Lee (2017), Theoretical insights into the optimization landscape "
     "of over-parameterized shallow neural networks",
     "spurious": "Spurious minima of the squared loss, after Safran and Shamir (2018)",

@@ -30,7 +30,7 @@ from planted.numerics.files import WriteError, write_whole
 Rows = list[dict[str, Any]]
 _SCALARS = (bool, int, float, str, type(None))
 
-REVISION = 2
+REVISION = 3
 """Of what studies compute: to be raised whenever the rows of some cell change."""
 
 
