@@ -171,8 +171,8 @@ def measured_hessian(
 class UniformDeviation(NamedTuple):
     """Suprema over a ball of ‖∇f_n − ∇f‖ and ‖∇²f_n − ∇²f‖ (spectral norm): Lemmas 4 and 3 of Fu et al. (2018)."""
 
-    gradient: float
-    hessian: float
+    of_gradient: float
+    of_hessian: float
 
 
 def uniform_deviation(
@@ -187,7 +187,7 @@ def uniform_deviation(
     >>> half, W = np.full(2, 0.5), data.teacher.weights
     >>> mean = objectives.PopulationSquared(Network(W, half, "sigmoid"), output=half)
     >>> small = uniform_deviation(objectives.label_loss(data.X, data.y, 2), mean, W, 0.01)
-    >>> 0 < small.hessian < 0.05, 0 < small.gradient < 0.05
+    >>> 0 < small.of_hessian < 0.05, 0 < small.of_gradient < 0.05
     (True, True)
     """
     centre = as_matrix("weights", weights)

@@ -49,7 +49,7 @@ def deviations(weights: np.ndarray, n: int, points: int, seed: Any) -> dict[str,
     suprema = {"radius": r}
     for prefix, radius in (("", r), ("wide_", _WIDE * r)):
         both = uniform_deviation(sample, mean, weights, radius, points, rng)
-        suprema |= {f"{prefix}hessian": both.hessian, f"{prefix}slope": both.gradient}
+        suprema |= {f"{prefix}hessian": both.of_hessian, f"{prefix}slope": both.of_gradient}
     # The smaller ball is part of the larger one.
     return suprema | {f"wide_{name}": max(suprema[name], suprema[f"wide_{name}"]) for name in QUANTITIES}
 
