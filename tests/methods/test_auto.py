@@ -7,7 +7,18 @@ import pytest
 
 from planted import Network, PlantedRegressor, datasets, match
 from planted.certificates import uncertainty
-from planted.methods import METHODS, Facts, Problem, Start, choose_width, judge, recover, refine, residual_p_value
+from planted.methods import (
+    METHODS,
+    Facts,
+    Observations,
+    Problem,
+    Start,
+    choose_width,
+    judge,
+    recover,
+    refine,
+    residual_p_value,
+)
 from planted.objectives import Squared
 
 
@@ -91,8 +102,8 @@ def test_worse_than_the_mean_is_a_misfit():
 
 def test_a_constant_left_over_shows_in_the_residuals():
     data = datasets.make_planted(1000, 3, 2, noise=0.1, random_state=0)
-    assert residual_p_value(data.X, data.y + 0.1, data.teacher) < 1e-6
-    assert residual_p_value(data.X, data.y, data.teacher) > 1e-3
+    assert residual_p_value(Observations(data.X, data.y + 0.1), data.teacher) < 1e-6
+    assert residual_p_value(Observations(data.X, data.y), data.teacher) > 1e-3
 
 
 def test_residual_test_has_its_level_under_noise():
@@ -100,7 +111,7 @@ def test_residual_test_has_its_level_under_noise():
     low = 0
     for seed in range(40):
         made = datasets.make_planted(400, 3, 2, noise=0.2, random_state=seed)
-        low += residual_p_value(made.X, made.y, made.teacher, seed=seed) < 0.1
+        low += residual_p_value(Observations(made.X, made.y), made.teacher, seed=seed) < 0.1
     assert low <= 11
 
 

@@ -251,6 +251,7 @@ def uncertainty(
     robust: bool = False,
     least_noise: float = 0.0,
     class_weight: ArrayLike | None = None,
+    meat: ArrayLike | None = None,
 ) -> Uncertainty:
     """The uncertainty of the estimate `params` that minimises `objective` over its rows.
 
@@ -267,6 +268,8 @@ def uncertainty(
         Standard deviation that the residuals of a squared loss have at least, such as that of rounding.
     class_weight : array (m,), optional
         Factors that the weights of rows with targets 0, …, m − 1 contain and that do not repeat rows; the sandwich.
+    meat : array (p, p), optional
+        S of the sandwich, where it is not the mean outer product of the rows' gradients.
 
     Examples
     --------
@@ -298,9 +301,10 @@ def uncertainty(
         freedom = max(n * (model.n_outputs or 1) - inverse.rank, 1.0)
         noise = max(math.sqrt(2 * n * float(evaluate(objective, point)) / freedom), least_noise)
         covariance = noise**2 * covariance
-    if robust or class_weight is not None:
-        meat = np.asarray(score_matrix(objective, point, class_weight))
-        covariance = inverse.matrix @ meat @ inverse.matrix / n
+    if meat is None and (robust or class_weight is not None):
+        meat = score_matrix(objective, point, class_weight)
+    if meat is not None:
+        covariance = inverse.matrix @ np.asarray(meat) @ inverse.matrix / n
     slope = model.canonical_slope(given)
     covariance = slope @ covariance @ slope.T
     reached = np.linalg.norm(slope @ inverse.flat, axis=1) > _REACHED * inverse.units

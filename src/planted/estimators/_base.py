@@ -106,6 +106,10 @@ class PlantedEstimator(Presented, BaseEstimator):
         """Rows outside memory."""
         return open_rows(X, y)
 
+    def _joined(self, looked: Survey) -> Survey:
+        """The survey of rows in memory with equal rows joined, where a row of weight w is to be w equal rows."""
+        return looked
+
     def _chosen_width(self, problem: Problem, method: Method) -> Problem:
         """The problem at the width to be fitted."""
         return problem
@@ -164,6 +168,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         unit = target_unit(targets) if self.scales_targets else 1.0
         looked = Survey.of(inputs, targets / unit, weight)
         self.fingerprint_ = fingerprint(looked)
+        looked = self._joined(looked)
         problem = self._problem(in_memory(looked), looked, self.progress or silent)
         with one_thread() if inputs.size <= _SMALL_INPUTS else nullcontext():
             self._recover(problem)

@@ -13,7 +13,7 @@ from planted import activations
 from planted.estimators._base import PlantedEstimator, checked_width
 from planted.estimators._tables import coded_table
 from planted.inputs import InputLaw, check_inputs
-from planted.methods import METHODS, Free, Method, Problem, assumed_inputs, choose_width
+from planted.methods import METHODS, Free, Method, Problem, assumed_inputs, choose_width, joined_rows
 from planted.names import unknown
 from planted.numerics import random
 from planted.numerics.progress import Progress
@@ -116,6 +116,10 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
         )
         targets = np.asarray(targets, dtype=np.float64)
         return inputs, targets[:, 0] if targets.ndim == 2 and targets.shape[1] == 1 else targets
+
+    def _joined(self, looked: Survey) -> Survey:
+        X, y, weight = joined_rows(looked.X, looked.y, looked.weight)
+        return looked if X is looked.X else Survey.of(X, y, weight)
 
     def _width_guess(self, rows: ChunkedRows) -> int:
         return rows.n_features if self.n_hidden == "auto" else int(self.n_hidden)

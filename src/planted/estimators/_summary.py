@@ -152,7 +152,8 @@ def scores(estimator: Any) -> list[str]:
     """
     left = [f"{name} {_share(1 - score)}" for name, score in held_out(estimator).items()]
     if left:
-        return [f"explained variance (R²) of rows left out: {', '.join(left)}"]
+        measure = "explained deviance" if hasattr(estimator, "classes_") else "explained variance (R²)"
+        return [f"{measure} of rows left out: {', '.join(left)}"]
     if hasattr(estimator, "classes_"):
         return []
     return [f"explained variance (R²) of the rows of the fit: {_share(estimator.result_.relative_loss)}"]
@@ -161,6 +162,8 @@ def scores(estimator: Any) -> list[str]:
 def held_out(estimator: Any) -> dict[str, float]:
     """R² of rows left out by what predicts them; empty where that was not measured.
 
+    For labels it is the explained deviance, 1 − cross-entropy over that of the classes' shares.
+
     >>> from planted import PlantedRegressor, datasets
     >>> data = datasets.make_planted(300, 2, 1, random_state=0)
     >>> names = held_out(PlantedRegressor(1, random_state=0).fit(data.X, data.y))
@@ -168,7 +171,9 @@ def held_out(estimator: Any) -> dict[str, float]:
     True
     """
     names = {"network_loss": "this network", "linear_loss": "one linear function", "mean_loss": "the mean"}
-    losses = {words: getattr(estimator.verdict_.facts, name, math.nan) for name, words in names.items()}
+    if hasattr(estimator, "classes_"):
+        names |= {"linear_loss": "logistic regression", "mean_loss": "the classes' shares"}
+    losses = {words: getattr(estimator.verdict_.facts, name) for name, words in names.items()}
     if not math.isfinite(losses["this network"]):
         return {}
     return {words: 1 - float(loss) for words, loss in losses.items() if math.isfinite(loss)}

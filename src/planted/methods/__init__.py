@@ -6,6 +6,7 @@ off these folders.
 """
 
 from planted.methods._certificate import certificate
+from planted.methods._errors import PARAMETERS_WITH_ERRORS
 from planted.methods._filter_dynamics import (
     FATES,
     Trajectory,
@@ -21,16 +22,18 @@ from planted.methods._filter_theorem import (
     step_size_bound,
 )
 from planted.methods._filters import FilterProblem
-from planted.methods._finish import PARAMETERS_WITH_ERRORS, Refined, finish, recover, refine
+from planted.methods._finish import recover
 from planted.methods._inputs import InputsWarning, assumed_inputs
 from planted.methods._label_alpha import choose_label_alpha
 from planted.methods._label_finish import label_uncertainty
 from planted.methods._label_width import choose_label_width
 from planted.methods._labels import LabelProblem, class_probabilities
 from planted.methods._method import Method, methods_table, records
+from planted.methods._observations import Observations, joined_rows, observations
 from planted.methods._problem import Free, Problem, block_whitened, in_memory
 from planted.methods._quadratic_matrix import QuadraticFit, determined, factorise, fit_matrix, fit_quadratic
 from planted.methods._recovery import Recovery, Start
+from planted.methods._refine import Refined, finish, refine
 from planted.methods._residual_test import residual_p_value
 from planted.methods._search import Search
 from planted.methods._verdict import STATUSES, SUCCESSES, Facts, Verdict, judge
@@ -54,6 +57,7 @@ __all__ = [
     "InputsWarning",
     "LabelProblem",
     "Method",
+    "Observations",
     "PhaseBounds",
     "Problem",
     "QuadraticFit",
@@ -78,11 +82,13 @@ __all__ = [
     "fit_matrix",
     "fit_quadratic",
     "in_memory",
+    "joined_rows",
     "judge",
     "label_uncertainty",
     "leads_to_spurious_minimum",
     "leads_to_teacher",
     "methods_table",
+    "observations",
     "phase_bounds",
     "recover",
     "refine",

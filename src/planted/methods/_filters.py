@@ -11,9 +11,11 @@ import numpy as np
 
 from planted.certificates import uncertainty
 from planted.inputs import Gaussian
+from planted.methods._errors import left_open, smooth_objective
 from planted.methods._filter_coverage import outside_theory
 from planted.methods._filter_polish import ConvChart, expected_error, residual_test
-from planted.methods._finish import left_open, smooth_objective, worst_row
+from planted.methods._finish import worst_row
+from planted.methods._observations import observations
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
 from planted.methods._residual_test import residual_p_value
@@ -124,7 +126,7 @@ class FilterProblem(Problem):
             counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
             n_parameters=self.unknowns - (self.activation.homogeneity is not None),
             undetermined=left_open(errors),
-            p_value=np.nan if relative <= ROUNDED else residual_p_value(survey.X, survey.y, network),
+            p_value=np.nan if relative <= ROUNDED else residual_p_value(observations(survey), network),
             structure=structure,
             noise=f"the noise leaves the weights uncertain by {error:.2g}, relatively",
             remark=self.remark,
@@ -178,7 +180,7 @@ def recover_filters(problem: Any, start: Start, began: float) -> Recovery:
         counting_rows=counting_rows(network, flat.X),
         n_parameters=errors.n_parameters,
         undetermined=left_open(errors),
-        p_value=np.nan if relative <= ROUNDED else residual_p_value(flat.X, flat.y, network),
+        p_value=np.nan if relative <= ROUNDED else residual_p_value(observations(flat), network),
         structure="that is worse than their mean" if relative > 1 else "",
         noise=f"its standard deviation is {np.sqrt(2 * loss):.3g}",
         precision=errors.relative_error,

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import xlogy
 
 from planted.certificates import Uncertainty, uncertainty
-from planted.methods._finish import PARAMETERS_WITH_ERRORS, left_open
+from planted.methods._errors import PARAMETERS_WITH_ERRORS, left_open
+from planted.methods._label_held_out import label_held_out
 from planted.methods._label_runaway import Runaway, runaway
 from planted.methods._label_test import label_p_value
 from planted.methods._labels import LabelProblem
@@ -38,18 +39,24 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     if problem.loss == "quadratic" or problem.alpha:
         value = float(problem.likelihood(problem.rows).value(params))
     shares = problem.shares
+    numbers = problem.unknowns if errors is None else errors.n_parameters
+    settled = off is None and not start.details.get("separable")
+    held = label_held_out(problem, network, numbers) if settled else {}
     relative = brier(probability, survey.y, survey.weight) / max(1 - float(np.sum(shares**2)), 1e-300)
     facts = Facts(
         relative_loss=relative,
         largest_residual=np.inf,
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
-        n_parameters=problem.unknowns if errors is None else errors.n_parameters,
+        n_parameters=numbers,
         undetermined=_undetermined(problem, start, off, errors),
         p_value=label_p_value(problem, network),
         structure=""
         if value is None or value < -float(np.sum(xlogy(shares, shares)))
         else "the neurons explain the labels no better than the classes' shares",
         noise=_noise(problem, errors),
+        n_hidden=network.n_hidden,
+        labels=True,
+        **held,
     )
     details: dict[str, Any] = {"cross_entropy": value, "link": problem.link, "loss": problem.loss}
     details |= {"alpha": problem.alpha} if problem.alpha else {}

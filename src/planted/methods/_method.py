@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from planted.methods._finish import recover, refined
+from planted.methods._finish import recover
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
+from planted.methods._refine import refined
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64
 

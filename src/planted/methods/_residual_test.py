@@ -1,43 +1,67 @@
-"""Whether the residuals of a network are noise: a test that needs no teacher."""
+r"""Are the residuals of a network noise? A score test that needs no teacher, and no noise of one size.
+
+A right network leaves r = ε − J δ, with J its derivatives and δ the error of its parameters, however these were
+estimated. Functions g(x) of the inputs, the probes, are cleared of J by least squares with the rows' weights w, so
+that their score does not see δ:
+
+    u = Σ_i w_i g̃_i r_i = Σ_i w_i g̃_i ε_i,   V = Σ_i w_i² g̃_i g̃_iᵀ r_i²/(1 − h_i),   T = uᵀ V⁺ u,
+
+h the leverages of J. V estimates the covariance of u whatever the variances of the rows are, without bias where they
+are equal (HC2). Given the sizes of its terms, with random signs, T has mean q = rank V and variance 2(q − Σ_i P_ii²),
+P the projection onto the terms of V. T/ν, ν = q²/Σ_i P_ii², is compared with the Beta(q/2, (ν − q)/2) distribution,
+which has these moments.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import f as fisher
+from scipy.stats import beta
 
-from planted.methods._verdict import LARGE_ROWS, LEAST_PROBES, PROBES, ROWS_PER_UNKNOWN, TESTED_UNKNOWNS
+from planted.methods._observations import Observations
+from planted.methods._verdict import (
+    LARGE_ROWS,
+    LEAST_PROBES,
+    PROBES,
+    ROWS_PER_PROBE,
+    ROWS_PER_UNKNOWN,
+    TESTED_ROWS,
+    TESTED_UNKNOWNS,
+)
 from planted.networks import ConvNetwork, Network, jacobian
+
+_VANISHING = 1e-6
+_FULL_LEVERAGE = 1 - 1e-6
+
+
+class _Cleared(NamedTuple):
+    """Residuals (n, m), probes (n, m, q) and leverages (n, m), cleared of the derivatives and times √w."""
+
+    residual: np.ndarray
+    probes: np.ndarray
+    leverage: np.ndarray
 
 
 def residual_p_value(
-    X: np.ndarray,
-    y: np.ndarray,
+    data: Observations,
     network: Network | ConvNetwork,
     *,
     intercept: bool = False,
-    outputs: bool = True,
-    spread: np.ndarray | None = None,
     seed: int = 0,
 ) -> float:
-    r"""p-value of an F-test of random probes in a regression of the residuals on the network's derivatives and them.
+    r"""p-value of the score test of probes: bumps and ridges of the inputs, of the neurons and of the prediction.
 
-    Probes g(x) are bumps and ridges in random directions, a constant and, in equal parts, odd, even and local
-    functions. A right network leaves noise minus J δ, J its derivatives and δ the error of its parameters: since J is
-    in the regression, it does not matter how they were estimated, with which row weights for example. The test uses
-    four rows an unknown, and at most all. Above 1,000 unknowns the derivatives are left out and 50,000 rows are used:
-    residuals of a least-squares fit are orthogonal to them already, so the probes' share is overestimated in the
-    denominator only, and the p-value errs upwards.
+    The test uses four rows an unknown, at least 4,000, and at most all. Above 1,000 unknowns the derivatives are left
+    out and 50,000 rows are used: the residuals of a least-squares fit are orthogonal to them already, so that V is too
+    large and the p-value errs upwards.
 
     Parameters
     ----------
-    X : array (n, …)
-    y : array (n,) or (n, m)
-    intercept, outputs : bool
-        Whether the intercept and the outputs were free.
-    spread : array (n,), optional
-        Standard deviation of the noise of each row, where it is known up to a factor.
+    data : Observations
+        Rows with their weights.
+    intercept : bool
+        Whether the intercept was free; a constant is a probe otherwise.
 
     Returns
     -------
@@ -48,54 +72,95 @@ def residual_p_value(
     --------
     >>> from planted.datasets import make_planted
     >>> data = make_planted(500, 3, 2, noise=0.1, random_state=0)
-    >>> 0.0 < residual_p_value(data.X, data.y, data.teacher) < 1.0
+    >>> 0.0 < residual_p_value(Observations(data.X, data.y), data.teacher) < 1.0
     True
     """
-    n, flat = len(X), X.reshape(len(X), -1)
-    m = 1 if y.ndim == 1 else y.shape[1]
-    unknowns = sum(np.size(value) for value in _arrays(network, intercept, outputs))
-    probes = max(PROBES // m, LEAST_PROBES)
+    X, y, weight, counted = data
+    n, m = len(X), 1 if y.ndim == 1 else y.shape[1]
+    free = {"intercept": intercept}
+    unknowns = sum(np.size(value) for name, value in network.arrays().items() if free.get(name, True))
     large = unknowns > TESTED_UNKNOWNS
     rng = np.random.default_rng(seed)
-    count = min(n, LARGE_ROWS if large else max(ROWS_PER_UNKNOWN * (unknowns + probes * m) // m, 4000))
-    if count * m < unknowns + 2 * probes * m:
-        probes = max((count * m - unknowns) // (2 * m), 0)
-        if probes < LEAST_PROBES:
-            return float("nan")
-    some = rng.choice(n, count, replace=False)
-    residual = (y[some] - network.predict(X[some])).reshape(count, m)
-    unit = np.sqrt(np.mean(residual**2, axis=0))
-    unit = np.where(unit > 0, unit, 1.0) * (np.ones((count, 1)) if spread is None else spread[some, None])
-    r = (residual / unit).reshape(-1)
-    J = np.ones((count, 1, 1)) * np.eye(m) if large else jacobian(network, X[some], intercept=intercept)
-    J = J / unit[:, :, None]
-    G = _probes(flat, flat[some], probes, rng)
-    if not (intercept or large):
-        G[:, -1] = 1.0
-    design = np.einsum("rp,ra,ab->rapb", G, 1 / unit, np.eye(m)).reshape(count * m, -1)
-    left, values, _ = np.linalg.svd(J.reshape(count * m, -1), full_matrices=False)
-    basis = left[:, values > 1e-9 * values[0]]
-    r = r - basis @ (basis.T @ r)
-    design = design - basis @ (basis.T @ design)
-    explained = design @ np.linalg.lstsq(design, r, rcond=1e-8)[0]
-    freedom = count * m - (unknowns * count // n if large else basis.shape[1]) - design.shape[1]
-    remaining = float(np.sum((r - explained) ** 2))
-    if freedom <= 0 or remaining <= 0:
+    probes = max(PROBES // m, LEAST_PROBES)
+    count = min(n, LARGE_ROWS if large else max(ROWS_PER_UNKNOWN * (unknowns + probes * m) // m, TESTED_ROWS))
+    spare = count * m - (0 if large else unknowns)
+    probes = min(probes, spare // (ROWS_PER_PROBE * m))
+    if probes < LEAST_PROBES:
         return float("nan")
-    statistic = float(np.sum(explained**2)) / design.shape[1] / (remaining / freedom)
-    return float(fisher.sf(statistic, design.shape[1], freedom))
+    some = np.arange(n) if count == n else rng.choice(n, count, replace=False)
+    rows = X[some]
+    residual = (y[some] - network.predict(rows)).reshape(count, m)
+    unit = np.sqrt(np.mean(residual**2, axis=0))
+    root = np.ones((count, 1)) if weight is None else np.sqrt(weight[some] / np.mean(weight))[:, None]
+    root = root / np.where(unit > 0, unit, 1.0)
+    J = np.ones((count, 1, 1)) * np.eye(m) if large else jacobian(network, rows, intercept=intercept)
+    G = probe_values(network, rows, probes, constant=not (intercept or large), rng=rng)
+    each = np.einsum("np,ab->napb", G, np.eye(m)).reshape(count, m, -1)
+    cleared = _cleared(residual * root, each * root[:, :, None], J * root[:, :, None])
+    return _p_value(cleared, weight[some] if counted and weight is not None else np.ones(count))
 
 
-def _probes(whole: np.ndarray, rows: np.ndarray, probes: int, rng: np.random.Generator) -> np.ndarray:
-    """Values (r, probes) of odd, even and local functions of random projections, a third each."""
-    scale = np.sqrt(np.mean(whole**2, axis=0))
-    directions = rng.standard_normal((probes, rows.shape[1])) / np.sqrt(rows.shape[1]) / np.where(scale > 0, scale, 1.0)
-    t = rows @ directions.T
-    third = probes // 3
-    # Wrong activations, missing neurons and interactions all show in one of them.
-    return np.concatenate([np.abs(t[:, :third]), t[:, third : 2 * third] ** 2, np.sin(3 * t[:, 2 * third :])], axis=1)
+def _cleared(residual: np.ndarray, probes: np.ndarray, J: np.ndarray) -> _Cleared:
+    """Residuals and probes beside the span of J, and its leverages."""
+    shape = residual.shape
+    flat = J.reshape(residual.size, -1)
+    size = np.linalg.norm(flat, axis=0)
+    left, values, _ = np.linalg.svd(flat / np.where(size > 0, size, 1.0), full_matrices=False)
+    basis = left[:, values > 1e-9 * values[0]]
+    r, G = residual.ravel(), probes.reshape(residual.size, -1)
+    r, G = r - basis @ (basis.T @ r), G - basis @ (basis.T @ G)
+    return _Cleared(r.reshape(shape), G.reshape(*shape, -1), np.sum(basis**2, axis=1).reshape(shape))
 
 
-def _arrays(network: Network | ConvNetwork, intercept: bool, outputs: bool) -> list[Any]:
-    free = {"intercept": intercept, "output": outputs}
-    return [value for name, value in network.arrays().items() if free.get(name, True)]
+def _p_value(parts: _Cleared, number: np.ndarray) -> float:
+    """Of cleared rows that stand for a number (n,) of observations each."""
+    score = np.einsum("na,naq->q", parts.residual, parts.probes)
+    residual = parts.residual / np.sqrt(1 - np.minimum(parts.leverage / number[:, None], _FULL_LEVERAGE))
+    # Outputs of a row may have errors in common: its terms are added before they are squared.
+    terms = np.einsum("na,naq->nq", residual, parts.probes) / np.sqrt(number)[:, None]
+    size = np.linalg.norm(terms, axis=0)
+    size = np.where(size > 0, size, 1.0)
+    left, values, right = np.linalg.svd(terms / size, full_matrices=False)
+    known = values > _VANISHING * max(values[0], 1e-300)
+    if not known.any():
+        return float("nan")
+    statistic = float(np.sum((right[known] @ (score / size) / values[known]) ** 2))
+    freedom = int(known.sum())
+    effective = freedom**2 / float(np.sum(np.sum(left[:, known] ** 2, axis=1) ** 2 / number))
+    if effective <= freedom + 1:
+        return float("nan")
+    return float(beta.sf(min(statistic / effective, 1.0), freedom / 2, (effective - freedom) / 2))
+
+
+def probe_values(
+    network: Network | ConvNetwork, X: np.ndarray, count: int, *, constant: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """Functions (n, count) of rows X (n, …) in which a wrong network shows.
+
+    A third are even, odd and local functions of the network's own neurons, where a wrong activation shows; then come
+    powers of the prediction (too few layers), random linear functions (a missing linear part) and perhaps a constant;
+    the rest are even, odd and local functions of random projections (missing neurons, interactions).
+
+    >>> X = np.random.default_rng(0).standard_normal((50, 2))
+    >>> probe_values(Network([[1.0, 0.0]], [1.0]), X, 12, constant=True, rng=np.random.default_rng(0)).shape
+    (50, 12)
+    """
+    flat = X.reshape(len(X), -1)
+    scale = np.sqrt(np.mean(flat**2, axis=0))
+    directions = rng.standard_normal((count, flat.shape[1])) / np.sqrt(flat.shape[1]) / np.where(scale > 0, scale, 1.0)
+    t = flat @ directions.T
+    columns: list[np.ndarray] = [np.ones(len(X))] if constant else []
+    prediction = np.asarray(network.predict(X)).reshape(len(X), -1)
+    spread = prediction.std(axis=0)
+    standard = (prediction - prediction.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    columns += [np.sum(standard**2, axis=1), np.sum(standard**3, axis=1)]
+    if isinstance(network, Network) and network.n_hidden:
+        z = flat @ network.weights.T + (0.0 if network.bias is None else network.bias)
+        z = z[:, rng.permutation(network.n_hidden)] / np.maximum(np.sqrt(np.mean(z**2)), 1e-300)
+        columns += [_SHAPES[j // z.shape[1] % 3](z[:, j % z.shape[1]]) for j in range(count // 3)]
+    columns += [t[:, j] for j in range(count // 12)]
+    columns += [_SHAPES[j % 3](t[:, j]) for j in range(count // 12, count)]
+    return np.stack(columns[:count], axis=1)
+
+
+_SHAPES = (np.abs, np.square, lambda t: np.sin(3 * t))

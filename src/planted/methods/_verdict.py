@@ -2,10 +2,12 @@ r"""What can be said of a fit without knowing the teacher: one of four statuses,
 
 "recovered": every row is explained to rounding, and the rows determine the weights up to the symmetries.
 "estimated": it is not, but what is left looks like noise; weights come with standard errors.
-"ambiguous": the fit is good, but the rows do not determine the weights.
-"misfit": structure is left: the activation, the width, or the search.
+"ambiguous": nothing speaks against the network, but the rows do not determine it: too few of them, inputs that repeat
+one another, or a mean, a linear function or fewer neurons that predict rows left out as well.
+"misfit": structure is left, or the mean is better: an intercept, the activation, the width, the search, or rows that
+come from something else.
 
-Every threshold stands in this file.
+Every threshold stands in this file, and every sentence of a verdict.
 """
 
 from __future__ import annotations
@@ -34,14 +36,22 @@ SILENT = 10
 """Rows in which a lone neuron is silent that confirm it where the active rows just suffice."""
 LEVEL = 1e-3
 """A residual test with a smaller p-value shows structure."""
+RIVAL_ERRORS = 2.0
+"""Standard errors of the difference by which a network must be better than a simpler one in rows left out."""
+EXPLAINED = 1e-8
+"""A relative loss in rows held out below which nothing is left to be explained by another network."""
+UNEVEN = 0.01
+"""A smaller p-value of noise of one size calls for errors that do without it."""
+WEAK = 2.0
+"""The factor by which the loss grows at most when a neuron that may be superfluous is taken away."""
 ACCURATE = 0.1
 """An expected relative error of the weights that a user would call accurate."""
 DIVERGED = 1e3
 """Weights of labels beyond this grow without limit: the labels are separable."""
 PROBES, LEAST_PROBES = 40, 6
 """Functions of the inputs that the residual test tries, and the fewest with which it says something."""
-ROWS_PER_UNKNOWN = 4
-"""Rows an unknown that the residual test takes."""
+ROWS_PER_UNKNOWN, ROWS_PER_PROBE, TESTED_ROWS = 4, 5, 4000
+"""Rows an unknown that the residual test takes, rows a probe that it needs, and rows that it takes where it can."""
 TESTED_UNKNOWNS = 1000
 """Unknowns above which the residual test leaves the network's derivatives out."""
 LARGE_ROWS = 50_000
@@ -54,6 +64,26 @@ LEVERAGE_ENTRIES = 2_000_000
 """Entries of the derivatives above which no leverages are computed."""
 SINGULAR = 1e-10
 """A share of the largest eigenvalue below which a direction is not spanned."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What keeps a network from explaining its rows, from fits to a part of them that are compared on the rest.
+
+    Attributes
+    ----------
+    kind : "search", "intercept", "activation", "width" or "other"
+        What was changed in the simplest fit that is clearly better; "other" if none is.
+    value : str
+        To what: the free part ("intercept", "bias" or "skip"), the activation, the number of neurons.
+    before, after : float
+        Mean squared errors of the network and of that fit (of the best one for "other") over the variance.
+    """
+
+    kind: str
+    value: str
+    before: float
+    after: float
 
 
 @dataclass(frozen=True)
@@ -89,6 +119,17 @@ class Facts:
         Whether inputs are in general position and no row determines anything by itself; see :func:`confirmed`.
     thin : str
         Which neuron is active in hardly more rows than it has numbers, in words; empty if none.
+    network_loss, linear_loss, mean_loss : float
+        Losses in rows left out of this network, of one linear function and of the mean, over the variance of the
+        targets; for labels cross-entropies over that of the classes' shares. NaN where they were not measured.
+    unbeaten : tuple of str
+        Which of "mean" and "linear" the network is not better than in rows left out.
+    n_hidden, enough_neurons : int
+        Neurons of the network, and fewer that explain the rows as well; zero where that is not known, or not so.
+    cause : Cause or None
+        Of a misfit, where it was looked for.
+    labels : bool
+        Whether the targets are classes.
     """
 
     relative_loss: float
@@ -104,6 +145,14 @@ class Facts:
     precision: float = 0.0
     confirmed: bool = False
     thin: str = ""
+    network_loss: float = float("nan")
+    linear_loss: float = float("nan")
+    mean_loss: float = float("nan")
+    unbeaten: tuple[str, ...] = ()
+    n_hidden: int = 0
+    enough_neurons: int = 0
+    cause: Cause | None = None
+    labels: bool = False
 
     @property
     def explained(self) -> bool:
@@ -157,24 +206,27 @@ def judge(facts: Facts) -> Verdict:
 
 
 def _status(facts: Facts) -> tuple[str, str, str]:
-    share = f"the network explains {100 * (1 - facts.relative_loss):.4g} % of the variance"
     tested = np.isfinite(facts.p_value)
     if (not facts.explained and facts.structure) or (tested and facts.p_value < LEVEL):
         evidence = "" if facts.explained else facts.structure
         evidence = evidence or f"the residuals have structure (p = {facts.p_value:.1g})"
         cause, advice = _cause(facts)
-        return "misfit", f"{share}, but {evidence}: {cause}", advice
+        if facts.relative_loss > 1:
+            return "misfit", f"{_share(facts)}; {cause}", advice
+        return "misfit", f"{_share(facts)}, but {evidence}: {cause}", advice
+    simpler = _simpler(facts)
+    if simpler:
+        return "ambiguous", *simpler
+    left = "every row is explained" if facts.explained else _share(facts)
     if facts.undetermined:
-        left = "every row is explained" if facts.explained else share
         return (
             "ambiguous",
             f"{left}, but the rows do not determine the weights: {facts.undetermined}",
-            "Give more rows in general position, drop inputs that repeat others, or ask for fewer neurons.",
+            f"Give more rows in general position, {_or_fewer(facts, 'or drop inputs that repeat others')}.",
         )
     if facts.scarce:
-        left = "every row is explained" if facts.explained else share
         if facts.thin and facts.counting_rows >= MARGIN * facts.n_parameters:
-            return "ambiguous", f"{left}, but {facts.thin}", "Give more rows that reach it, or ask for fewer neurons."
+            return "ambiguous", f"{left}, but {facts.thin}", f"Give more rows {_or_fewer(facts, 'that reach it')}."
         return (
             "ambiguous",
             f"{left}, but {facts.counting_rows} distinct rows that count hardly exceed the {facts.n_parameters} "
@@ -186,25 +238,97 @@ def _status(facts: Facts) -> tuple[str, str, str]:
             "ambiguous",
             f"every row is explained, but the weights are known only to {facts.precision:.1g}, relatively: the "
             "rounding of the numbers hides what is beyond",
-            "Bring inputs to comparable units, drop those that hardly differ from others, or ask for fewer neurons.",
+            f"Bring inputs to comparable units, {_or_fewer(facts, 'or drop those that hardly differ from others')}.",
         )
     if facts.explained:
-        return (
-            "recovered",
-            f"the network explains every row to rounding, and {facts.counting_rows} rows determine it",
-            "",
-        )
+        words = f"the network explains every row to rounding, and {facts.counting_rows} rows determine it"
+        if facts.linear_loss <= EXACT:
+            words += "; so does one linear function, for which no neuron is needed"
+        return "recovered", words, ""
     if tested:
-        left = f"no structure was found in what is left (p = {facts.p_value:.2g})"
+        rest = f"no structure was found in what is left (p = {facts.p_value:.2g})"
     else:
-        left = "there are too few rows to test what is left"
-    words = f"; {facts.noise}" if facts.noise else ""
-    return "estimated", f"{share}; {left}{words}", "If the data has no noise, try more neurons or another activation."
+        rest = "there are too few rows to test what is left"
+    noise = f"; {facts.noise}" if facts.noise else ""
+    advice = "" if facts.labels else "If the data has no noise, try more neurons or another activation."
+    return "estimated", f"{_share(facts)}; {rest}{noise}", advice
+
+
+def _share(facts: Facts) -> str:
+    """How much the network explains, in words."""
+    explains = 100 * (1 - facts.relative_loss)
+    if explains < 0:
+        return f"the network is worse than the mean: its squared error is {facts.relative_loss:.3g} times the variance"
+    return f"the network explains {explains:.4g} % of the variance"
+
+
+def _or_fewer(facts: Facts, words: str) -> str:
+    """`words`, and fewer neurons where there are several."""
+    if facts.n_hidden == 1:
+        return words
+    return f"{words.removeprefix('or ')}, or ask for fewer neurons"
+
+
+def _simpler(facts: Facts) -> tuple[str, str] | None:
+    """Reason and advice where something simpler predicts rows left out as well."""
+    measure = "explained deviance" if facts.labels else "R²"
+    own = f"{measure} {_gain(facts.network_loss)}"
+    if not facts.explained and "mean" in facts.unbeaten:
+        rival = "the classes' shares" if facts.labels else "the mean"
+        word = "worse than" if facts.network_loss > facts.mean_loss else "no better than"
+        return (
+            f"on rows left out the network is {word} {rival} ({own}, {rival} {_gain(facts.mean_loss)}): these rows "
+            "show no dependence on the inputs that it could describe, only noise",
+            f"Give {_or_fewer(facts, 'other inputs, or more rows')}.",
+        )
+    if not facts.explained and "linear" in facts.unbeaten:
+        rival = "logistic regression" if facts.labels else "linear regression"
+        return (
+            f"on rows left out the network is no better than {rival} ({own}, {rival} {_gain(facts.linear_loss)}): one "
+            "linear function explains this, no neuron is needed",
+            f"Use {rival}, or give {_or_fewer(facts, 'more rows')}.",
+        )
+    if facts.enough_neurons:
+        left = "every row" if facts.explained else "the rows left out as well"
+        several = "neuron explains" if facts.enough_neurons == 1 else "distinct neurons explain"
+        return (
+            f"{facts.enough_neurons} {several} {left}: the other {facts.n_hidden - facts.enough_neurons} of "
+            f"{facts.n_hidden} are not determined",
+            f"Ask for n_hidden={facts.enough_neurons}.",
+        )
+    return None
+
+
+def _gain(loss: float) -> str:
+    return f"{1 - loss:.3g}"
 
 
 def _cause(facts: Facts) -> tuple[str, str]:
-    """What is likelier behind a misfit, and what to try."""
-    if facts.agreeing_runs is None:
+    """What is behind a misfit, and what to try."""
+    cause = facts.cause
+    if cause is None:
+        return _likely_cause(facts)
+    instead = f"R² {_gain(cause.after)} on rows held out, instead of {_gain(cause.before)}"
+    if cause.kind == "search":
+        return f"the search failed: a new run with the same settings has {instead}", "Try another random_state."
+    if cause.kind == "intercept":
+        part = {"intercept": "an intercept", "bias": "biases", "skip": "a linear part"}[cause.value]
+        return f"{part} is missing: with it the fit has {instead}", f"Try fit_{cause.value}=True."
+    if cause.kind == "activation":
+        return f"the activation is wrong: {cause.value} has {instead}", f"Try activation='{cause.value}'."
+    if cause.kind == "width":
+        return f"the width is too small: {cause.value} neurons have {instead}", f"Try n_hidden={cause.value} or more."
+    return (
+        "neither a new search, nor an intercept, biases or a linear part, nor another activation, nor more neurons "
+        f"explain clearly more (at best R² {_gain(cause.after)} on rows held out, this network {_gain(cause.before)}): "
+        "the rows do not come from such a network",
+        "Take the network as an approximation, or use another kind of model.",
+    )
+
+
+def _likely_cause(facts: Facts) -> tuple[str, str]:
+    """What is likelier behind a misfit where nothing else was fitted."""
+    if facts.labels or facts.agreeing_runs is None:
         return "another activation, more neurons, or a failed search", (
             "Try another activation, more neurons, or another random_state."
         )

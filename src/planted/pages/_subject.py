@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -145,6 +146,14 @@ def _numbers(recovery: Any, estimator: Any) -> dict[str, Any]:
             "rows that count": facts.counting_rows,
             "numbers that rows determine": facts.n_parameters,
         }
+        measure = "explained deviance" if facts.labels else "R²"
+        losses = {
+            "this network": facts.network_loss,
+            "a linear function": facts.linear_loss,
+            "the mean": facts.mean_loss,
+        }
+        if math.isfinite(facts.network_loss):
+            numbers |= {f"{measure} of rows left out, {name}": 1 - loss for name, loss in losses.items()}
     noise = getattr(getattr(recovery, "uncertainty", None), "noise", None)
     if noise is not None:
         numbers["standard deviation of the noise"] = noise

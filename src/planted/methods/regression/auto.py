@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from planted.methods._finish import explained
 from planted.methods._method import Method, records
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
+from planted.methods._refine import explained
 from planted.numerics import random
 
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from planted.methods._finish import Refined, explained, refine
 from planted.methods._method import Method
 from planted.methods._orient import orientation
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
+from planted.methods._refine import Refined, explained, refine
 from planted.methods._search import PLENTY, SCARCE, WORTHY, Attempt, Search, same_minimum
 from planted.methods._second_order import second_order_plan, second_order_run
 from planted.methods._verdict import EXACT

@@ -1,0 +1,162 @@
+r"""Does a network predict rows that are left out better than the mean, and than one linear function?
+
+A row i is left out by one Newton step: its residual becomes r_i/(1 − h_i), h_i = w_i J_i (JᵀWJ)⁺ J_iᵀ its leverage. For
+the mean and the linear function that is exact. A search that looks at many networks finds some gain in pure noise,
+beyond what leaving rows out takes off, so that a network with p numbers more than its rival is called better only if
+its mean squared error is lower by two standard errors of the difference, and by p (ln n − 2)/n of itself: together
+with what leaving out takes off, 2p/n, the price that the Bayesian information criterion asks for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planted.methods._observations import Observations
+from planted.methods._verdict import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS
+from planted.networks import ConvNetwork, Network, jacobian
+
+# A first-order step says nothing of a row that alone determines something: leverages count as at most this.
+_FULL_LEVERAGE = 0.9
+_VANISHING = 1e-9
+_ENTRIES = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Squared errors of left-out rows by what predicts them, relative to the variance of the targets.
+
+    Attributes
+    ----------
+    network, linear, mean : float
+        Mean squared errors; NaN where there are too few rows.
+    unbeaten : tuple of str
+        Which of "mean" and "linear" the network is not better than.
+    squares : array (s,)
+        Squared errors of the network in the rows looked at.
+    """
+
+    network: float
+    linear: float
+    mean: float
+    unbeaten: tuple[str, ...]
+    squares: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Some observations, to compare what predicts them: places (s,) among all, weights (s,) with mean one, variance."""
+
+    data: Observations
+    some: np.ndarray
+    weight: np.ndarray
+    variance: float
+    n_rows: float
+
+    @classmethod
+    def of(cls, data: Observations, n_rows: float, seed: int = 0) -> LeftOut:
+        """At most 4,000 observations of `n_rows` that there are."""
+        n = len(data.y)
+        some = np.arange(n)
+        if n > TESTED_ROWS:
+            some = np.sort(np.random.default_rng(seed).choice(n, TESTED_ROWS, replace=False))
+        weight = np.ones(len(some)) if data.weight is None else data.weight[some] / np.mean(data.weight[some])
+        y = data.y[some].reshape(len(some), -1)
+        centred = y - np.average(y, axis=0, weights=weight)
+        return cls(data, some, weight, float(np.mean(weight * np.sum(centred**2, axis=1))), max(n_rows, data.number))
+
+    def squares(self, network: Network | ConvNetwork, *, intercept: bool) -> np.ndarray:
+        """Squared error (s,) of the network in each row, left out, relative to the variance."""
+        rows = self.data.X[self.some]
+        residual = (self.data.y[self.some] - network.predict(rows)).reshape(len(rows), -1)
+        free = sum(np.size(part) for part in network.arrays().values())
+        if free > TESTED_UNKNOWNS:
+            leverage = np.full(residual.shape, min(free / (self.n_rows * residual.shape[1]), 1.0))
+        else:
+            J = jacobian(network, rows, intercept=intercept)
+            share = min(1.0, len(rows) / len(self.data.y)) * min(1.0, self.data.number / self.n_rows)
+            leverage = self._leverage(J.reshape(residual.size, -1), residual.shape) * share
+        return self._relative(residual, leverage)
+
+    def linear(self) -> np.ndarray:
+        """The same of the linear function with an intercept that least squares fits to all observations."""
+        X, y = self.data.X.reshape(len(self.data.y), -1), self.data.y.reshape(len(self.data.y), -1)
+        n, d = X.shape
+        if n > max(_ENTRIES // (d + 1), 2 * d):
+            places = np.union1d(np.random.default_rng(1).choice(n, max(_ENTRIES // (d + 1), 2 * d)), self.some)
+        else:
+            places = np.arange(n)
+        weight = np.ones(n) if self.data.weight is None else self.data.weight
+        mean, scale = X.mean(axis=0), X.std(axis=0)
+        design = np.column_stack([np.ones(n), (X - mean) / np.where(scale > 0, scale, 1.0)])
+        root = np.sqrt(weight[places])[:, None]
+        values, vectors = np.linalg.eigh((design[places] * root).T @ (design[places] * root))
+        known = values > _VANISHING * values[-1]
+        basis = vectors[:, known] / np.sqrt(values[known])
+        fit = basis @ (basis.T @ ((design[places] * root).T @ (y[places] * root)))
+        some = design[self.some]
+        leverage = weight[self.some] * np.sum((some @ basis) ** 2, axis=1)
+        return self._relative(y[self.some] - some @ fit, leverage[:, None])
+
+    def mean(self) -> np.ndarray:
+        """The same of the mean."""
+        y = self.data.y[self.some].reshape(len(self.some), -1)
+        return self._relative(y - np.average(y, axis=0, weights=self.weight), (self.weight / len(y))[:, None])
+
+    def loss(self, squares: np.ndarray) -> float:
+        """Weighted mean of squared errors (s,)."""
+        return float(np.mean(self.weight * squares))
+
+    def better(self, squares: np.ndarray, rival: np.ndarray, extra: int) -> bool:
+        """Whether squared errors are lower than a rival's by what `extra` more numbers have to bring."""
+        gap = self.weight * (rival - squares)
+        error = float(np.std(gap)) / np.sqrt(len(gap))
+        price = self.loss(squares) * max(extra, 0) * max(np.log(self.n_rows) - 2, 0.0) / self.n_rows
+        return float(np.mean(gap)) > max(RIVAL_ERRORS * error, price)
+
+    def _leverage(self, J: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        weighted = J * np.sqrt(np.repeat(self.weight, shape[1]))[:, None]
+        size = np.linalg.norm(weighted, axis=0)
+        left, values, _ = np.linalg.svd(weighted / np.where(size > 0, size, 1.0), full_matrices=False)
+        known = values > _VANISHING * max(float(values[0]), 1e-300)
+        return np.asarray(np.sum(left[:, known] ** 2, axis=1)).reshape(shape)
+
+    def _relative(self, residual: np.ndarray, leverage: np.ndarray) -> np.ndarray:
+        # Of a row that stands for several observations, one is left out.
+        number = 1.0 if self.data.weight is None or not self.data.counted else self.data.weight[self.some, None]
+        left_out = residual / (1 - np.minimum(leverage / np.maximum(number, 1.0), _FULL_LEVERAGE))
+        return np.asarray(np.sum(left_out**2, axis=1)) / max(self.variance, 1e-300)
+
+
+def compared(left: LeftOut, network: Network | ConvNetwork, n_parameters: int, *, intercept: bool) -> HeldOut | None:
+    """The network beside the linear function and the mean; None where there are no more rows than numbers.
+
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(300, 2, 1, noise=0.1, random_state=0)
+    >>> left = LeftOut.of(Observations(data.X, data.y), 300)
+    >>> shown = compared(left, data.teacher, 2, intercept=False)
+    >>> shown.network < shown.linear < shown.mean, shown.unbeaten
+    (True, ())
+    """
+    outputs = 1 if left.data.y.ndim == 1 else left.data.y.shape[1]
+    d = int(np.prod(left.data.X.shape[1:]))
+    if left.n_rows * outputs <= n_parameters + outputs:
+        return None
+    own, mean = left.squares(network, intercept=intercept), left.mean()
+    unbeaten = [] if left.better(own, mean, n_parameters - outputs) else ["mean"]
+    linear = np.full(len(own), np.nan)
+    if left.n_rows > d + 2:
+        linear = left.linear()
+        if network_is_curved(network) and not left.better(own, linear, n_parameters - outputs * (d + 1)):
+            unbeaten.append("linear")
+    return HeldOut(left.loss(own), left.loss(linear), left.loss(mean), tuple(unbeaten), own)
+
+
+def network_is_curved(network: Network | ConvNetwork) -> bool:
+    """Whether the network has neurons that are more than a linear function.
+
+    >>> network_is_curved(Network(np.zeros((0, 2)), np.zeros(0), skip=[1.0, 2.0]))
+    False
+    """
+    return not (isinstance(network, Network) and network.n_hidden == 0)

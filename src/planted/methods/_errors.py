@@ -1,0 +1,172 @@
+"""Standard errors of a fit to real targets, and what its rows leave open.
+
+Noise is taken to have one size unless a test rejects that (after Glejser and Koenker: sizes of residuals regressed on
+the inputs, their sizes and the prediction). Where it does, and where observations have different weights that are not
+numbers of observations, errors come from the sandwich: with w the weights, s a row's gradient and A the curvature,
+
+    A⁻¹ (Σ_i w_i² s_i s_iᵀ) A⁻¹ · n/(n − p).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+
+from planted.certificates import Uncertainty, uncertainty
+from planted.methods._observations import Observations
+from planted.methods._problem import Problem, in_memory
+from planted.methods._row_facts import off_kinks, open_neurons, rounding_noise
+from planted.methods._verdict import EXACT, UNEVEN
+from planted.networks import ConvNetwork, Network
+from planted.objectives import score_matrix
+from planted.rows import Survey
+
+PARAMETERS_WITH_ERRORS = 1000
+"""Above so many parameters no standard errors are computed."""
+# Weights that a direction left open moves by less than this share of the most it moves any are not named.
+_MOVED = 0.1
+_DIRECTIONS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Standard errors, what the rows leave open in words, how many numbers they determine, and whether noise is uneven.
+
+    Attributes
+    ----------
+    uncertainty : Uncertainty or None
+        None above 1,000 parameters.
+    undetermined : str
+    n_parameters : int
+    uneven : float
+        p-value of noise of one size; NaN where it was not asked.
+    """
+
+    uncertainty: Uncertainty | None
+    undetermined: str
+    n_parameters: int
+    uneven: float = float("nan")
+
+    @property
+    def words(self) -> str:
+        """What a reader must know of the noise; empty if nothing."""
+        if not self.uneven < UNEVEN:
+            return ""
+        return f", and differs with the inputs (p = {self.uneven:.1g}), which the standard errors allow for"
+
+
+def errors_of(problem: Problem, network: Network, data: Observations, relative_loss: float) -> Errors:
+    """Standard errors where there are few enough parameters, what the rows leave open, and how much they determine."""
+    if problem.unknowns > PARAMETERS_WITH_ERRORS:
+        scales = network.n_hidden if network.activation.homogeneity is not None else 0
+        open_ = open_neurons(network, problem.survey.X, problem.names)
+        return Errors(None, open_, problem.unknowns - scales)
+    least = rounding_noise(network, problem.survey.X, problem.survey.y)
+    own = problem.params(network)
+    if problem.in_chunks:
+        return _described(problem, network, uncertainty(problem.objective(), own, least_noise=least))
+    # Equal rows are one observation each, whose weights have mean one.
+    looked = Survey.of(data.X, data.y, data.weight)
+    observed = replace(problem, rows=in_memory(looked), survey=looked)
+    objective = smooth_objective(observed, network)
+    uneven = float("nan") if relative_loss <= EXACT else uneven_noise(data, network)
+    if relative_loss <= EXACT or not (data.unequal or uneven < UNEVEN):
+        return _described(problem, network, uncertainty(objective, own, least_noise=least), uneven)
+    weight = np.ones(len(data.y)) if data.weight is None else data.weight
+    factors = weight if data.counted else weight**2
+    squared = replace(looked, weight=factors)
+    numbers = problem.unknowns
+    given = objective.model.canonical(own)
+    scores = np.asarray(score_matrix(problem.objective(in_memory(squared)), given))
+    n = float(np.sum(weight))
+    correction = n * problem.n_outputs / max(n * problem.n_outputs - numbers, 1.0)
+    meat = scores * (float(np.sum(factors)) / n * correction)
+    return _described(problem, network, uncertainty(objective, own, least_noise=least, meat=meat), uneven)
+
+
+def _described(problem: Problem, network: Network, errors: Uncertainty, uneven: float = float("nan")) -> Errors:
+    symmetric = 0
+    if network.activation.homogeneity == 2 and network.activation.parity == "even":
+        # W and QW with QᵀDQ = D have the same matrix WᵀDW: a symmetry, though no canonical form takes it out.
+        k, d = network.n_hidden, problem.n_features + problem.free.bias
+        width = min(k, d)
+        symmetric = width * (width - 1) // 2 + (k - width) * d
+    return Errors(errors, left_open(errors, symmetric, problem.names), errors.n_parameters - symmetric, uneven)
+
+
+def uneven_noise(data: Observations, network: Network | ConvNetwork, seed: int = 0) -> float:
+    """p-value of the residuals having one size, whatever their distribution; NaN where rows are few.
+
+    >>> X = np.random.default_rng(0).standard_normal((400, 2))
+    >>> noise = np.exp(X[:, 0]) * np.random.default_rng(1).standard_normal(400)
+    >>> uneven_noise(Observations(X, np.maximum(X[:, 0], 0) + noise), Network([[1.0, 0.0]], [1.0])) < 1e-4
+    True
+    """
+    flat = data.X.reshape(len(data.X), -1)
+    n, d = flat.shape
+    scale = flat.std(axis=0)
+    standard = (flat - flat.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    if d > _DIRECTIONS:
+        standard = standard @ np.random.default_rng(seed).standard_normal((d, _DIRECTIONS)) / np.sqrt(d)
+    prediction = np.asarray(network.predict(data.X)).reshape(n, -1)
+    sizes = np.linalg.norm(data.y.reshape(n, -1) - prediction, axis=1)
+    # Noise of one output may be larger than that of another; it is the change with the inputs that is asked for.
+    design = np.column_stack([standard, np.abs(standard), prediction[:, 0]])
+    design = design - design.mean(axis=0)
+    if n < 5 * design.shape[1]:
+        return float("nan")
+    left, values, _ = np.linalg.svd(design, full_matrices=False)
+    basis = left[:, values > 1e-9 * max(float(values[0]), 1e-300)]
+    centred = sizes - sizes.mean()
+    total = float(centred @ centred)
+    if total <= 0:
+        return float("nan")
+    return float(chi2.sf(n * float(np.sum((basis.T @ centred) ** 2)) / total, basis.shape[1]))
+
+
+def smooth_objective(problem: Problem, network: Any) -> Any:
+    """The loss over the rows that no neuron has on a kink; over all rows where none is, as almost always.
+
+    A descent may end on a kink, where rounding makes a silent row look as if it determined something.
+    """
+    survey = problem.survey
+    smooth = off_kinks(network, survey.X)
+    if smooth.all():
+        return problem.objective()
+    weight = None if survey.weight is None else survey.weight[smooth]
+    if not smooth.any():
+        smooth, weight = np.ones(len(smooth), bool), survey.weight
+    return problem.objective(in_memory(replace(survey, X=survey.X[smooth], y=survey.y[smooth], weight=weight)))
+
+
+def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = ()) -> str:
+    """What the rows leave open, in words, beyond `symmetric` directions; empty if nothing.
+
+    Inputs are named where no more than half of them are concerned, otherwise neurons.
+    """
+    count = errors.n_parameters - errors.rank - symmetric
+    if count <= 0:
+        return ""
+    words = f"{count} of {errors.n_parameters - symmetric} directions of the parameters are left open"
+    reached = errors.weights
+    if reached is None or reached.ndim != 2 or symmetric:
+        return words
+    start = sum(value.size for name, value in errors.estimate.items() if name < "weights")
+    weights = errors.estimate["weights"]
+    moves = errors.flat_directions[start : start + reached.size].reshape(*reached.shape, -1)
+    if errors.network.activation.homogeneity is not None:
+        # A direction left open is known up to the scale of each neuron: the multiple that moves fewest weights.
+        scale = np.where(weights == 0, 1.0, weights)[..., None]
+        moves = moves - np.median(moves / scale, axis=1, keepdims=True) * weights[..., None]
+    moved = np.abs(moves).max(axis=2, initial=0.0)
+    open_ = moved > _MOVED * max(float(moved.max(initial=0.0)), 1e-300)
+    for name, along, limit in (("inputs", 0, reached.shape[1] / 2), ("neurons", 1, reached.shape[0])):
+        places = np.flatnonzero(open_.any(axis=along))
+        if 0 < len(places) <= limit:
+            called = names if name == "inputs" and len(names) == reached.shape[1] else range(max(reached.shape))
+            shown = ", ".join(str(called[place])[:40] for place in places[:8]) + (", …" if len(places) > 8 else "")
+            return f"{words}, in the weights of {name} {shown}"
+    return words

@@ -1,0 +1,135 @@
+r"""How well label networks predict rows that are left out, beside logistic regression and the classes' shares.
+
+A row is left out by one Newton step. With t its log-odds, e = 1[y] − p, C = diag(p) − ppᵀ, J = ∂t/∂θ, H the curvature
+of all rows and A = J H⁻¹ Jᵀ, its log-odds without itself are t − A (I − C A)⁻¹ e. For link="mean" the same holds of the
+probability, with e/v and 1/v in place of e and C, v = p(1 − p). Weights are numbers of rows, of which one is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax, xlogy
+from sklearn.linear_model import LogisticRegression
+
+from planted.methods._label_split import standard_error
+from planted.methods._labels import LabelProblem, class_probabilities
+from planted.methods._verdict import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS
+from planted.networks import Network, jacobian
+
+_LEAST = 1e-6
+_VANISHING = 1e-10
+# A penalty too weak to matter, so that separable labels have an answer too.
+_WEAK_PENALTY = 1e6
+
+
+def label_held_out(problem: LabelProblem, network: Network, n_parameters: int) -> dict[str, Any]:
+    """Facts of a verdict: cross-entropies over that of the classes' shares, and what the network is not better than.
+
+    Empty where classes are weighted, since probabilities are not those of the rows then, and where rows are few.
+
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(800, 2, 1, activation="sigmoid", task="classification", random_state=0)
+    >>> facts = label_held_out(LabelProblem.of(data.X, data.y, 1, "sigmoid"), data.teacher, 2)
+    >>> facts["network_loss"] < facts["mean_loss"], facts["unbeaten"]
+    (True, ())
+    """
+    survey = problem.survey
+    n, total = len(survey.y), float(survey.total_weight)
+    if problem.class_weight is not None or problem.unknowns > TESTED_UNKNOWNS or total <= problem.unknowns + 2:
+        return {}
+    some = np.arange(n)
+    if n > TESTED_ROWS:
+        some = np.sort(np.random.default_rng(0).choice(n, TESTED_ROWS, replace=False))
+    weight = None if survey.weight is None else survey.weight[some]
+    codes = survey.y[some].astype(int)
+    shares = problem.shares
+    entropy = max(-float(np.sum(xlogy(shares, shares))), 1e-300)
+    own = _network_losses(problem, network, some)
+    linear = _linear_losses(problem, some)
+    constant = -np.log(np.maximum(shares[codes] * total - 1, _LEAST) / (total - 1))
+
+    def better(rival: np.ndarray, extra: int) -> bool:
+        gap = rival - own
+        price = max(extra, 0) * max(np.log(total) - 2, 0.0) / (2 * total)
+        return float(np.average(gap, weights=weight)) > max(RIVAL_ERRORS * standard_error(gap, weight), price)
+
+    unbeaten = [] if better(constant, n_parameters - problem.n_classes + 1) else ["mean"]
+    more = n_parameters - (problem.n_classes - 1) * (problem.n_features + 1)
+    if problem.link != "mean" and not better(linear, more):
+        # Probabilities that are means of neurons are no logistic regression, even where it predicts as well.
+        unbeaten.append("linear")
+    losses = {"network_loss": own, "linear_loss": linear, "mean_loss": constant}
+    facts: dict[str, Any] = {name: float(np.average(loss, weights=weight)) / entropy for name, loss in losses.items()}
+    return facts | {"unbeaten": tuple(unbeaten)}
+
+
+def _network_losses(problem: LabelProblem, network: Network, some: np.ndarray) -> np.ndarray:
+    """Cross-entropy (s,) of each row, left out."""
+    survey = problem.survey
+    rows, codes = survey.X[some], survey.y[some].astype(int)
+    params = problem.params(network)
+    H = np.asarray(problem.curvature(problem.objective(problem.sample))(params)) * survey.total_weight
+    J = jacobian(network, rows, intercept=problem.free.intercept)
+    if problem.link == "mean":
+        k, start = network.n_hidden, 0 if network.bias is None else network.n_hidden
+        J = np.delete(J, np.arange(start, start + k), axis=2)[:, 0]
+        p = np.clip(class_probabilities(network, rows, "mean")[:, 1], _LEAST, 1 - _LEAST)
+        v = p * (1 - p)
+        A = np.einsum("np,pq,nq->n", J, _inverse(H), J, optimize=True)
+        p = np.clip(p - A * (codes - p) / v / np.maximum(1 - A / v, 0.1), _LEAST, 1 - _LEAST)
+        return -np.log(np.where(codes == 1, p, 1 - p))
+    return _softmax_losses(np.asarray(network.predict(rows)).reshape(len(some), -1), J, H, codes)
+
+
+def _linear_losses(problem: LabelProblem, some: np.ndarray) -> np.ndarray:
+    """The same of logistic regression with an intercept."""
+    survey = problem.survey
+    X = survey.X.reshape(len(survey.y), -1)
+    scale = X.std(axis=0)
+    standard = (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    codes, m = survey.y.astype(int), problem.n_classes
+    fit = LogisticRegression(C=_WEAK_PENALTY, max_iter=500).fit(standard, codes, sample_weight=survey.weight)
+    design = np.column_stack([np.ones(len(X)), standard])
+    slopes = np.column_stack([fit.intercept_, fit.coef_])
+    outputs = 1 if m == 2 else m
+    values = design @ slopes.T
+    p = np.exp(_log_probabilities(values))
+    weight = np.ones(len(X)) if survey.weight is None else survey.weight
+    if outputs == 1:
+        C = (p[:, 0] * p[:, 1])[:, None, None]
+    else:
+        C = np.einsum("na,ab->nab", p, np.eye(m)) - p[:, :, None] * p[:, None, :]
+    q = design.shape[1]
+    H = np.einsum("n,nab,ni,nj->aibj", weight, C, design, design, optimize=True).reshape(outputs * q, outputs * q)
+    J = np.einsum("ni,ab->nabi", design[some], np.eye(outputs)).reshape(len(some), outputs, -1)
+    return _softmax_losses(values[some], J, H + np.eye(len(H)) / _WEAK_PENALTY, codes[some])
+
+
+def _softmax_losses(values: np.ndarray, J: np.ndarray, H: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Cross-entropies (s,) of log-odds (s, m), one column for two classes, each row left out."""
+    p = np.exp(_log_probabilities(values))
+    if values.shape[1] == 1:
+        e, C = codes[:, None] - p[:, 1:], (p[:, 0] * p[:, 1])[:, None, None]
+    else:
+        e = np.eye(values.shape[1])[codes] - p
+        C = np.einsum("na,ab->nab", p, np.eye(values.shape[1])) - p[:, :, None] * p[:, None, :]
+    A = np.einsum("nap,pq,nbq->nab", J, _inverse(H), J, optimize=True)
+    shrunk = np.eye(values.shape[1]) - C @ A
+    step = A @ np.linalg.solve(shrunk + _LEAST * np.eye(values.shape[1]), e[:, :, None])
+    return -_log_probabilities(values - step[:, :, 0])[np.arange(len(codes)), codes]
+
+
+def _log_probabilities(values: np.ndarray) -> np.ndarray:
+    """Of every class (n, m), from log-odds against the first of two classes (n, 1) or of each class (n, m)."""
+    if values.shape[1] == 1:
+        values = np.column_stack([np.zeros(len(values)), values])
+    return np.asarray(log_softmax(values, axis=1))
+
+
+def _inverse(matrix: np.ndarray) -> np.ndarray:
+    """Of a positive semi-definite matrix, directions being judged in units of its diagonal."""
+    unit = 1 / np.sqrt(np.maximum(np.diagonal(matrix), 1e-300))
+    inverse = np.linalg.pinv(matrix * np.outer(unit, unit), rcond=_VANISHING, hermitian=True)
+    return np.asarray(inverse * np.outer(unit, unit))

@@ -1,0 +1,116 @@
+"""To a minimum of the squared loss: on the sample, and then over all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from planted.methods._problem import Problem, in_memory
+from planted.methods._recovery import Start
+from planted.methods._verdict import EXACT
+from planted.networks import Network
+from planted.numerics.precision import float64
+from planted.solvers import Descent, gauss_newton, lbfgs, least_squares, sample_newton
+
+# A relative loss below which descending further moves weights by rounding errors only.
+_ROUNDING = 1e-25
+_ROWS_PER_PARAMETER = 20
+_DENSE_PARAMETERS, _DENSE_PARAMETERS_IN_CHUNKS = 300, 2000
+_POLISH = 25
+# Half the relative loss below which Gauss–Newton steps converge at once, and a decrease an iteration that is too slow.
+_NEAR, _SLOW = 1e-3, 1e-3
+
+
+@dataclass(frozen=True)
+class Refined:
+    """A network at a minimum of the squared loss, its loss there, and the solvers' runs."""
+
+    network: Network
+    loss: float
+    descents: dict[str, Descent] = field(default_factory=dict)
+
+
+@float64
+def refine(problem: Problem, network: Network, *, steps: int = 1000) -> Refined:
+    """Descend the squared loss over all free parameters from `network`, on the problem's sample.
+
+    L-BFGS on all rows brings the start near, and stops where rounding begins. Levenberg–Marquardt then finishes,
+    first on a subsample of twenty rows a parameter (enough to pin a noise-free network down), then on all rows.
+    Networks with more than 300 parameters are finished by Gauss–Newton steps without a Jacobian, whose cost grows
+    linearly in them, and by L-BFGS again if those do not converge.
+
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(2000, 4, 3, random_state=0)
+    >>> near = Network(data.teacher.weights + 0.05, data.teacher.output)
+    >>> refine(Problem.of(data.X, data.y, 3), near).loss < 1e-20
+    True
+    """
+    survey, progress = problem.survey, problem.progress
+    n = len(survey.y)
+    loss = problem.objective(problem.sample)
+    params: Any = problem.params(network)
+    size = sum(np.size(leaf) for leaf in params.values())
+    runs: dict[str, Descent] = {}
+    dense = size <= _DENSE_PARAMETERS and n >= size
+    square = float(np.average(np.sum(survey.y.reshape(n, -1) ** 2, axis=1), weights=survey.weight))
+    enough = _ROUNDING * square
+    if size > _DENSE_PARAMETERS and n >= size:
+        near = _NEAR * square
+        runs["near"] = lbfgs(loss, params, steps=steps, tolerance=1e-14, target=near, decrease=_SLOW, progress=progress)
+        runs["gauss_newton"] = gauss_newton(loss, runs["near"].params, progress=progress)
+        params = runs["gauss_newton"].params
+    if "gauss_newton" not in runs or runs["gauss_newton"].status != "converged":
+        limit = 300 if dense else steps
+        runs["lbfgs"] = lbfgs(loss, params, steps=limit, tolerance=1e-14, target=enough, progress=progress)
+        params = runs["lbfgs"].params
+    if dense and runs["lbfgs"].value > enough:
+        few = _ROWS_PER_PARAMETER * size
+        if n > 2 * few:
+            part = replace(
+                survey,
+                X=survey.X[:few],
+                y=survey.y[:few],
+                weight=None if survey.weight is None else survey.weight[:few],
+            )
+            subsample = problem.objective(in_memory(part))
+            runs["subsample"] = least_squares(subsample, params, steps=_POLISH, progress=progress)
+            if loss.value(runs["subsample"].params) < runs["lbfgs"].value:
+                params = runs["subsample"].params
+        runs["least_squares"] = least_squares(loss, params, steps=_POLISH, progress=progress)
+        params = runs["least_squares"].params
+    return Refined(problem.network(params), float(loss.value(params)), runs)
+
+
+def refined(problem: Problem, start: Start) -> Start:
+    """A start whose network is at a minimum on the sample."""
+    if start.loss is not None:
+        return start
+    done = refine(problem, start.network)
+    return replace(start, network=done.network, loss=done.loss, descents=start.descents | done.descents)
+
+
+def explained(problem: Problem, start: Start) -> bool:
+    """Whether a refined start explains the sample to rounding."""
+    return start.loss is not None and 2 * start.loss <= EXACT * problem.survey.variance
+
+
+@float64
+def finish(problem: Problem, start: Start) -> Refined:
+    """Descend over all rows from a network that is at the sample's minimum; nothing is left where they are the sample.
+
+    Newton steps with the sample's curvature cost one pass each; above 2,000 parameters L-BFGS takes over.
+    """
+    start = refined(problem, start)
+    assert start.loss is not None
+    if not problem.in_chunks:
+        return Refined(start.network, start.loss, start.descents)
+    loss, few = problem.objective(), problem.objective(problem.sample)
+    params = problem.params(start.network)
+    enough = _ROUNDING * problem.energy
+    if sum(np.size(leaf) for leaf in params.values()) > _DENSE_PARAMETERS_IN_CHUNKS:
+        run = lbfgs(loss, params, steps=1000, tolerance=1e-12, target=enough, progress=problem.progress)
+    else:
+        run = sample_newton(loss, problem.curvature(few), params, floor=enough, progress=problem.progress)
+    return Refined(problem.network(run.params), float(run.value), start.descents | {"all rows": run})

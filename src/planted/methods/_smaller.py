@@ -1,0 +1,97 @@
+"""Do fewer neurons explain the rows as well? Neurons are taken away one at a time, and the rest descends again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from planted.methods._baselines import LeftOut
+from planted.methods._merge import merge
+from planted.methods._problem import Problem
+from planted.methods._refine import refine
+from planted.methods._verdict import EXACT, PRECISE, TESTED_UNKNOWNS, WEAK
+from planted.networks import Network
+
+
+def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any) -> int:
+    """The least number of neurons, at least one, that explains the rows as well; zero if all are needed.
+
+    An exact network is compared by whether the smaller one is exact too, another one by its errors in rows left out.
+    Nothing is tried where the rows determine an exact network, or where no neuron can be spared: taking it away, the
+    outputs fitted anew, more than doubles the loss, and the weights are known to a third of their size.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its sample is looked at.
+    errors : Uncertainty or None
+
+    Examples
+    --------
+    >>> from planted.datasets import make_planted
+    >>> from planted.methods._observations import observations
+    >>> data = make_planted(300, 2, 1, random_state=0)
+    >>> wide = Network(np.repeat(data.teacher.weights, 2, axis=0), [0.3, 0.7])
+    >>> problem = Problem.of(data.X, data.y, 2)
+    >>> fewer_neurons(problem, wide, LeftOut.of(observations(problem.survey), 300), None)
+    1
+    """
+    known = errors is not None and errors.determined
+    sharp = known and errors.relative_error <= PRECISE
+    loss = _relative(problem, network)
+    if network.n_hidden < 2 or problem.unknowns > TESTED_UNKNOWNS or (sharp and loss <= EXACT):
+        return 0
+    sure = known and errors.relative_error < 1 / 3
+    squares = left.squares(network, intercept=problem.free.intercept)
+    sample = problem.on_sample()
+    least, now = 0, network
+    while now.n_hidden > 1:
+        narrow = replace(sample, n_hidden=now.n_hidden - 1)
+        starts = [_without(sample, now, i) for i in range(now.n_hidden)]
+        start = min(starts, key=lambda rest: _relative(sample, rest))
+        if sure and _relative(sample, start) > WEAK * max(loss, EXACT):
+            return least
+        smaller = refine(narrow, start).network
+        if loss <= EXACT < _relative(sample, smaller):
+            smaller = refine(narrow, _joined(sample, now)).network
+        if loss <= EXACT:
+            needed = _relative(sample, smaller) > EXACT
+        else:
+            rival = left.squares(smaller, intercept=problem.free.intercept)
+            numbers = problem.free.unknowns(problem.n_features, 1, problem.n_outputs)
+            needed = left.better(squares, rival, numbers * (network.n_hidden - smaller.n_hidden))
+        if needed:
+            return least
+        least, now = smaller.n_hidden, smaller
+    return least
+
+
+def _relative(problem: Problem, network: Network) -> float:
+    """Mean squared residual of the sample over the variance of the targets."""
+    survey = problem.survey
+    residual = (network.predict(survey.X) - survey.y).reshape(len(survey.y), -1)
+    return float(np.average(np.sum(residual**2, axis=1), weights=survey.weight)) / survey.variance
+
+
+def _without(problem: Problem, network: Network, i: int) -> Network:
+    """The network without neuron i, its outputs fitted anew to the sample."""
+    rest = np.delete(np.arange(network.n_hidden), i)
+    weights, bias = network.weights[rest], None if network.bias is None else network.bias[rest]
+    survey = problem.survey
+    features = network.activation(survey.X @ weights.T + (0.0 if bias is None else bias))
+    n = len(survey.y)
+    fixed = network.replace(weights=weights, bias=bias, output=0.0 * network.output[..., rest])
+    target = (survey.y - fixed.predict(survey.X)).reshape(n, -1)
+    root = np.ones((n, 1)) if survey.weight is None else np.sqrt(survey.weight)[:, None]
+    output = np.linalg.lstsq(features * root, target * root, rcond=1e-10)[0].T
+    return fixed.replace(output=output if network.output.ndim == 2 else output[0])
+
+
+def _joined(problem: Problem, network: Network) -> Network:
+    """The network with the two neurons joined whose joining changes it least."""
+    weights, output, bias = merge(
+        network.weights, network.output, network.bias, network.n_hidden - 1, problem.survey.X, network.activation
+    )
+    return network.replace(weights=weights, output=output, bias=bias)

@@ -1,0 +1,213 @@
+"""What a fit says of itself: what simpler things do as well, why it fails, and what a weight means."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+
+from planted import Network, PlantedRegressor
+from planted.methods import Facts, Free, LabelProblem, Observations, Problem, judge, observations, refine
+from planted.methods._baselines import LeftOut, compared
+from planted.methods._causes import misfit_cause
+from planted.methods._collinear import shortest_weights
+from planted.methods._errors import errors_of, uneven_noise
+from planted.methods._label_held_out import label_held_out
+from planted.methods._residual_test import residual_p_value
+from planted.methods._smaller import fewer_neurons
+from planted.methods._verdict import Cause
+from planted.rows import Survey
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+rng = np.random.default_rng(0)
+X = rng.standard_normal((300, 3))
+NOISE = rng.standard_normal(300)
+TANH = Network([[1.5, 0.0, 0.5], [0.0, 1.0, -1.0]], [1.0, -0.7], "tanh")
+
+
+def test_the_linear_function_and_the_mean_are_left_out_exactly():
+    """Against refits without each row."""
+    y = X @ [1.0, 2.0, 0.0] + 3 + NOISE
+    left = LeftOut.of(Observations(X[:40], y[:40]), 40)
+    refitted = cross_val_predict(LinearRegression(), X[:40], y[:40], cv=LeaveOneOut())
+    variance = np.var(y[:40])
+    np.testing.assert_allclose(left.linear() * variance, (y[:40] - refitted) ** 2, rtol=1e-8)
+    means = (y[:40].sum() - y[:40]) / 39
+    np.testing.assert_allclose(left.mean() * variance, (y[:40] - means) ** 2, rtol=1e-8)
+
+
+def test_left_out_network_against_refits():
+    """To first order: within a few percent of networks refitted without a row."""
+    y = TANH.predict(X) + 0.1 * NOISE
+    problem = Problem.of(X, y, 2, "tanh")
+    network = refine(problem, TANH).network
+    squares = LeftOut.of(Observations(X, y), 300).squares(network, intercept=False) * np.var(y)
+    for i in (0, 7, 100):
+        rest = np.delete(np.arange(300), i)
+        other = refine(Problem.of(X[rest], y[rest], 2, "tanh"), network).network
+        assert squares[i] == pytest.approx((y[i] - other.predict(X[i : i + 1])[0]) ** 2, rel=0.1)
+
+
+def test_noise_is_no_network():
+    est = PlantedRegressor(1, activation="relu", random_state=0).fit(X, NOISE)
+    assert est.result_.status == "ambiguous"
+    assert "than the mean" in est.result_.reason
+    assert "only noise" in est.result_.reason
+    assert "fewer neurons" not in est.result_.advice
+    assert "the mean" in str(est.summary())
+
+
+def test_a_linear_truth_is_called_linear():
+    y = X @ [1.0, 2.0, -1.0] + 4 + 0.3 * NOISE
+    est = PlantedRegressor(1, activation="tanh", fit_bias=True, fit_intercept=True, random_state=0).fit(X, y)
+    assert (est.result_.status, "no neuron is needed" in est.result_.reason) == ("ambiguous", True)
+    facts = est.verdict_.facts
+    assert facts.linear_loss == pytest.approx(np.sum(0.09 * NOISE**2) / np.sum((y - y.mean()) ** 2), rel=0.1)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_superfluous_neurons_are_counted(noise):
+    teacher = Network([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]], [1.0, -1.0])
+    y = teacher.predict(X) + noise * NOISE
+    wide = Network([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 2.0, 2.0]], [1.0, -0.5, -0.25])
+    problem = Problem.of(X, y, 3)
+    network = refine(problem, wide).network
+    data = observations(problem.survey)
+    errors = errors_of(problem, network, data, noise**2)
+    assert fewer_neurons(problem, network, LeftOut.of(data, 300), errors.uncertainty) == 2
+    narrow = Problem.of(X, y, 2)
+    own = refine(narrow, teacher).network
+    assert fewer_neurons(narrow, own, LeftOut.of(data, 300), errors_of(narrow, own, data, noise**2).uncertainty) == 0
+    verdict = judge(Facts(noise**2, np.inf if noise else 0.0, 300, 12, n_hidden=3, enough_neurons=2, p_value=0.5))
+    assert (verdict.status, verdict.advice) == ("ambiguous", "Ask for n_hidden=2.")
+    assert verdict.reason.startswith("2 distinct neurons explain")
+
+
+def test_a_copied_column_leaves_other_errors_finite():
+    teacher = Network([[1.0, 0.5, 0.0], [-0.5, 1.0, 1.0]], [1.0, -1.0])
+    y = teacher.predict(X) + 0.1 * NOISE
+    problem = Problem.of(np.column_stack([X, X[:, 0]]), y, 2)
+    shift = np.array([[7.0, 0, 0], [3.0, 0, 0]])
+    given = Network(np.column_stack([teacher.weights + shift, [-7.0, -3.0]]), teacher.output)
+    network = shortest_weights(problem, refine(problem, given).network)
+    np.testing.assert_allclose(network.weights[:, 0], network.weights[:, 3], rtol=1e-8)
+    errors = errors_of(problem, network, observations(problem.survey), 0.01)
+    np.testing.assert_array_equal(np.isinf(errors.uncertainty.weights), [[True, False, False, True]] * 2)
+    assert "inputs 0, 3" in errors.undetermined
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_a_weight_equals_equal_rows_in_everything(copied):
+    times = rng.integers(1, 4, 120)
+    inputs = X[:120] if copied else np.round(X[:120])
+    y = TANH.predict(inputs) + 0.2 * (NOISE[:120] if copied else np.round(NOISE[:120]))
+    settings = {"n_hidden": 2, "activation": "tanh", "random_state": 0}
+    first = PlantedRegressor(**settings).fit(inputs, y, sample_weight=times)
+    second = PlantedRegressor(**settings).fit(np.repeat(inputs, times, axis=0), np.repeat(y, times))
+    assert observations(Survey.of(inputs, y, times.astype(float))).counted is not copied
+    np.testing.assert_array_equal(first.network_.weights, second.network_.weights)
+    np.testing.assert_array_equal(first.standard_errors_.covariance, second.standard_errors_.covariance)
+    assert first.verdict_.p_value == second.verdict_.p_value
+    assert (first.result_.status, first.result_.reason) == (second.result_.status, second.result_.reason)
+
+
+def test_weights_that_count_nothing_leave_errors_alone():
+    """A common factor of all weights says nothing about the noise."""
+    y = TANH.predict(X) + 0.1 * NOISE
+    one, two = (Problem.of(X, y, 2, "tanh", sample_weight=np.full(300, factor)) for factor in (1.0, 9.0))
+    network = refine(one, TANH).network
+    both = [errors_of(problem, network, observations(problem.survey), 0.01).uncertainty for problem in (one, two)]
+    np.testing.assert_allclose(both[0].covariance, both[1].covariance, rtol=1e-9)
+
+
+def test_errors_allow_for_uneven_noise():
+    spread = np.exp(X[:, 0])
+    y = TANH.predict(X) + 0.1 * spread * NOISE
+    problem = Problem.of(X, y, 2, "tanh")
+    network = refine(problem, TANH).network
+    data = observations(problem.survey)
+    assert uneven_noise(data, network) < 1e-4 < uneven_noise(Observations(X, TANH.predict(X) + 0.1 * NOISE), network)
+    errors = errors_of(problem, network, data, 0.1)
+    assert "differs with the inputs" in errors.words
+    even = data._replace(y=network.predict(X) + 0.1 * NOISE)
+    assert errors_of(problem, network, even, 0.1).words == ""
+
+
+def test_the_residual_test_keeps_its_level_under_uneven_noise_and_weights():
+    """60 data sets each at level 0.1: binomial(60, 0.1) exceeds 14 with probability 0.001."""
+    low = np.zeros(2)
+    for seed in range(60):
+        draw = np.random.default_rng(seed)
+        Z = draw.standard_normal((300, 3))
+        y = TANH.predict(Z) + 0.1 * np.exp(Z[:, 0]) * draw.standard_normal(300)
+        for j, weight in enumerate((None, draw.exponential(size=300))):
+            data = Observations(Z, y, weight)
+            problem = Problem.of(Z, y, 2, "tanh", sample_weight=weight)
+            low[j] += residual_p_value(data, refine(problem, TANH).network, seed=seed) < 0.1
+    assert np.all(low <= 14)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "y"),
+    [
+        ("intercept", "intercept", Network([[1.0, 0.5, 0.0]], [2.0]).predict(X) + 5),
+        ("activation", "tanh", 3 * np.tanh(2 * X[:, 0])),
+        ("width", "2", Network([[1.0, 0.5, 0.0], [0.0, -1.0, 1.0]], [2.0, -1.0]).predict(X)),
+        ("other", "", np.sin(4 * X[:, 0]) * np.sign(X[:, 1] * X[:, 2])),
+    ],
+)
+def test_causes_of_a_misfit_are_told_apart(kind, value, y):
+    problem = Problem.of(X, y, 1)
+    network = refine(problem, Network([[1.0, 0.3, 0.1]], [1.0])).network
+    cause, better = misfit_cause(problem, network)
+    assert (cause.kind, cause.value, better) == (kind, value, None)
+    assert cause.after < cause.before or kind == "other"
+
+
+def test_a_failed_search_is_told_and_repeated():
+    y = Network([[1.0, 0.5, 0.0], [0.0, -1.0, 1.0]], [2.0, -1.0]).predict(X)
+    problem = Problem.of(X, y, 2)
+    # Two neurons that are the same stay the same however they descend.
+    one = refine(Problem.of(X, y, 1), Network([[1.0, 0.3, 0.1]], [1.0])).network
+    poor = Network(np.repeat(one.weights, 2, axis=0), np.repeat(one.output, 2) / 2)
+    cause, better = misfit_cause(problem, poor)
+    assert cause.kind == "search"
+    np.testing.assert_allclose(better.predict(X), y, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("cause", "word", "advice"),
+    [
+        (Cause("search", "", 0.5, 0.1), "the search failed", "random_state"),
+        (Cause("intercept", "bias", 0.5, 0.1), "biases", "fit_bias=True"),
+        (Cause("activation", "tanh", 0.5, 0.1), "the activation is wrong: tanh", "activation='tanh'"),
+        (Cause("width", "4", 0.5, 0.1), "the width is too small: 4 neurons", "n_hidden=4"),
+        (Cause("other", "", 0.5, 0.45), "do not come from such a network", "another kind of model"),
+    ],
+)
+def test_every_cause_has_its_words(cause, word, advice):
+    verdict = judge(Facts(0.5, np.inf, 1000, 10, p_value=0.0, cause=cause))
+    assert verdict.status == "misfit"
+    assert word in verdict.reason
+    assert advice in verdict.advice
+
+
+def test_labels_have_their_rivals():
+    network = Network([[2.0, 0.0, 1.0], [0.0, 2.0, -1.0]], [2.5, 2.5], "tanh")
+    probability = 1 / (1 + np.exp(-network.predict(X)))
+    labels = (rng.random(300) < probability).astype(float)
+    problem = LabelProblem.of(X, labels, 2, "tanh", link="logit", free=Free())
+    facts = label_held_out(problem, network, 8)
+    assert facts["network_loss"] < facts["mean_loss"]
+    assert "mean" not in facts["unbeaten"]
+    noise = LabelProblem.of(X, (rng.random(300) < 0.5).astype(float), 2, "tanh", link="logit", free=Free())
+    assert "mean" in label_held_out(noise, network, 8)["unbeaten"]
+    assert judge(replace(Facts(0.9, np.inf, 300, 8, labels=True, p_value=0.5), **facts)).status != "misfit"
+
+
+def test_compared_networks_know_their_rivals():
+    y = TANH.predict(X) + 0.1 * NOISE
+    shown = compared(LeftOut.of(Observations(X, y), 300), TANH, 8, intercept=False)
+    assert shown.network < shown.linear < shown.mean
+    assert shown.unbeaten == ()
