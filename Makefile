@@ -31,7 +31,7 @@ check: $(STAMP)  ## lint, formatting, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir .site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir .site
 
 format: $(STAMP) ## put the code into the house format
 	$(BIN)/ruff check --fix .
@@ -51,7 +51,7 @@ animation: $(STAMP) browser ## record the animation of the README from the explo
 	$(BIN)/python tests/record_explorer.py docs/images/explore.gif
 
 docs: $(STAMP)   ## build the documentation site into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(STAMP)  ## run the benchmarks (minutes)
 	$(BIN)/python -m pytest benchmarks/bench_*.py -s -o addopts=-q

@@ -142,6 +142,8 @@ class Activation:
         jumps, so the bound of order 2 is inf for ReLU although relu'' = 0 almost everywhere. Exact for known
         activations; maximised numerically for a `custom` function, where jumps are looked for at its kinks.
 
+        Examples
+        --------
         >>> from planted.activations import get
         >>> [get("relu").derivative_bound(order) for order in range(3)]
         [inf, 1.0, inf]

@@ -38,14 +38,31 @@ def second_order_plan(search: Search, runs: int) -> list[float | None]:
     >>> second_order_plan(Search.of(Problem.of(data.X, data.y, 2)), 8)
     [1.25, 1.25, 1.5, 1.5, 2.0, 2.0, None, None]
     """
-    parameters = _RATIOS[0] * search.width * (search.Z.shape[1] + search.free.bias)
-    if not search.activation.on_host or parameters > _AFFORDABLE or len(search.some) < _MARGIN * parameters:
+    if not affordable(search):
         return [None] * runs
     first_order = [None] * max(0, runs - len(_RATIOS))
-    if parameters > _CHEAP and search.activation.homogeneity is not None and not search.free.bias:
+    if _parameters(search) > _CHEAP and search.activation.homogeneity is not None and not search.free.bias:
         pairs = zip(first_order, _RATIOS, strict=False)
         return [ratio for pair in pairs for ratio in pair][:runs]
     return [*_RATIOS, *first_order][:runs]
+
+
+def _parameters(search: Search) -> float:
+    """Hidden parameters of the narrowest run."""
+    return _RATIOS[0] * search.width * (search.Z.shape[1] + search.free.bias)
+
+
+def affordable(search: Search) -> bool:
+    """Whether second-order runs are: for an activation of NumPy's, few hidden parameters, and more rows than those.
+
+    >>> from planted.datasets import make_planted
+    >>> from planted.methods import Problem, Search
+    >>> data = make_planted(300, 3, 2, random_state=0)
+    >>> affordable(Search.of(Problem.of(data.X, data.y, 2))), affordable(Search.of(Problem.of(data.X, data.y, 600)))
+    (True, False)
+    """
+    parameters = _parameters(search)
+    return search.activation.on_host and parameters <= _AFFORDABLE and len(search.some) >= _MARGIN * parameters
 
 
 def second_order_run(search: Search, ratio: float, key: np.ndarray) -> Attempt:

@@ -15,6 +15,8 @@ ENTRIES: dict[str, Entry] = {entry.name: entry for study in _STUDIES for entry i
 def find(name: str) -> list[Entry]:
     """The entry of this name, or every entry of the paper of this name but those that stand apart.
 
+    Examples
+    --------
     >>> [entry.name for entry in find("ge2017")]
     ['ge2017/fig1', 'ge2017/fig2', 'ge2017/fig3', 'ge2017/appendix-d', 'ge2017/output-layer']
     """

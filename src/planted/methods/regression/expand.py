@@ -19,6 +19,7 @@ from planted.methods._recovery import Start
 from planted.methods._refine import Refined, explained, refine
 from planted.methods._search import PLENTY, SCARCE, WORTHY, Attempt, Search, same_minimum
 from planted.methods._second_order import second_order_plan, second_order_run
+from planted.methods._subspace import subspace_run, subspace_runs
 from planted.methods._verdict import EXACT
 from planted.networks import Network
 from planted.numerics import random
@@ -71,9 +72,12 @@ def start(problem: Problem) -> Start:
             },
         )
 
+    early = subspace_runs(search)
     for run, ratio in enumerate(second_order_plan(search, _RUNS)):
         key = random.fold_in(problem.key, run)
-        if ratio is None:
+        if run < early:
+            attempt = subspace_run(search, key)
+        elif ratio is None:
             attempt = search.run(schedules[run % len(schedules)], key)
         else:
             attempt = second_order_run(search, ratio, key)

@@ -1,0 +1,45 @@
+"""Few neurons of many inputs: the span of their rows, a fit in it, a descent in all inputs."""
+
+import numpy as np
+import pytest
+
+from planted import Network
+from planted.datasets import make_planted
+from planted.methods import Problem, Search
+from planted.methods._subspace import fixed_outputs, leading_directions, subspace_run, subspace_runs
+
+
+def search_of(activation, outputs=None):
+    data = make_planted(1200, 60, 2, activation=activation, weights="gaussian", output="mixed", random_state=0)
+    y = data.y
+    if outputs:
+        y = Network(data.teacher.weights, [[1.0, -1.0], [2.0, 1.0]], activation).predict(data.X)
+    return Search.of(Problem.of(data.X, y, 2, activation=activation)), data.teacher, data.X
+
+
+@pytest.mark.parametrize(("activation", "outputs"), [("relu", None), ("abs", None), ("relu", 2)])
+def test_the_span_holds_the_rows_and_a_descent_ends_at_the_teacher(activation, outputs):
+    search, teacher, X = search_of(activation, outputs)
+    basis = leading_directions(search)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-12)
+    # Rows on whitened inputs: weights·x = rows·Z, in the least-squares sense where whitening shifts inputs too.
+    rows = np.linalg.lstsq(search.Z, X @ teacher.weights.T, rcond=None)[0]
+    inside = np.linalg.norm(basis.T @ rows, axis=0) / np.linalg.norm(rows, axis=0)
+    # A random subspace of this size would hold about (4/60)^(1/2) = 0.26 of a row.
+    assert np.all(inside > 0.6)
+    assert subspace_run(search, np.array([0, 1], np.uint32)).loss < 1e-6
+
+
+def test_odd_neurons_are_not_looked_for_so():
+    data = make_planted(400, 200, 10, activation="tanh", random_state=0)
+    assert subspace_runs(Search.of(Problem.of(data.X, data.y, 10, activation="tanh"))) == 0
+    assert subspace_runs(Search.of(Problem.of(data.X, data.y, 10, activation="relu"))) > 1
+
+
+def test_lengths_move_into_the_rows():
+    search, _, _ = search_of("relu")
+    params = {"weights": np.array([[3.0], [1.0]]), "output": np.array([-2.0, 0.5])}
+    moved, signs = fixed_outputs(search, params)
+    np.testing.assert_array_equal(signs, [-1, 1])
+    np.testing.assert_allclose(moved["weights"], [[6.0], [0.5]])
+    assert "output" not in moved
