@@ -4,8 +4,20 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
+# What `make quick` runs: some of every package, where tests take little for what they cover.
+QUICK  := tests/networks tests/numerics tests/reading tests/datasets/test_datasets.py tests/datasets/test_tables.py \
+  tests/rows/test_journal.py tests/rows/test_fuzz.py tests/objectives/test_host.py tests/solvers/test_loop.py \
+  tests/solvers/test_projection.py tests/certificates/test_unit_scale.py tests/certificates/test_local_convergence.py \
+  tests/certificates/test_matrix_uniqueness.py tests/certificates/test_teacher_distance.py tests/methods/test_auto.py \
+  tests/methods/test_expand.py tests/methods/test_interpolate.py tests/methods/test_orient.py \
+  tests/estimators/test_arguments.py tests/estimators/test_frames.py tests/estimators/test_compilations.py \
+  tests/cli/test_cli.py tests/cli/test_cli_predict.py tests/cli/test_cli_read.py tests/cli/test_cli_tables.py \
+  tests/cli/test_outputs.py tests/reproduce/test_claims.py tests/reproduce/test_studies_run_the_library.py \
+  tests/errata/test_errata_soltanolkotabi2017.py tests/test_imports.py \
+  src/planted/networks src/planted/numerics src/planted/activations src/planted/cli src/planted/datasets
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow check format bench lock clean browser gallery docs animation
+.PHONY: help demo test quick slow check format bench lock clean browser gallery docs animation
 
 help:            ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
@@ -23,6 +35,9 @@ demo: $(STAMP)   ## recover a planted network, with a progress bar and a plot
 
 test: $(STAMP) browser ## run the tests, but for the slow ones
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+quick: $(STAMP)  ## run a part of the tests in a minute, for the loop while developing
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(QUICK)
 
 slow: $(STAMP)   ## run the slow tests: faults of a cluster, every scikit-learn check of the default, larger recoveries
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow

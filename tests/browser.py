@@ -37,6 +37,9 @@ def browser(width=1280, height=900, dark=False):
             options.add_argument(flag)
         service = webdriver.ChromeService(shutil.which("chromedriver"))
         driver = webdriver.Chrome(options, service)
+        # Bounds for what never ends, on a machine of any speed.
+        driver.set_page_load_timeout(600)
+        driver.set_script_timeout(600)
         try:
             metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)

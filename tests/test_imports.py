@@ -103,30 +103,23 @@ def test_import_planted_is_light():
     assert run(f"import sys, planted, planted.names; print({heavy!r} & set(sys.modules))") == "set()"
 
 
-def test_importing_everything_changes_no_jax_setting():
+def test_importing_everything_and_computing_change_no_jax_setting():
     everything = [name for name in MODULES if "cli" not in name.split(".") and not name.endswith("__main__")]
     code = f"""
 import importlib, jax
 before = dict(jax.config.values)
+def changed():
+    return {{key for key, value in jax.config.values.items() if before[key] != value}} or "same"
 for name in {everything!r}:
     importlib.import_module(name)
-after = dict(jax.config.values)
-print({{key for key in before if before[key] != after[key]}} or "same")
-import jax.numpy as jnp
+print(changed())
+import jax.numpy as jnp, planted
 print(jnp.zeros(1).dtype)
-"""
-    assert run(code).split() == ["same", "float32"]
-
-
-def test_computing_changes_no_jax_setting():
-    code = """
-import jax, numpy as np, planted
-before = dict(jax.config.values)
 data = planted.datasets.make_planted(50, 3, 2, random_state=0)
 planted.objectives.Squared(data.X, data.y).hessian(data.teacher.weights)
-print({key for key, value in jax.config.values.items() if before[key] != value} or "same")
+print(changed())
 """
-    assert run(code) == "same"
+    assert run(code).split() == ["same", "float32", "same"]
 
 
 def test_names_load_on_first_use():

@@ -21,12 +21,19 @@ def page(tmp_path_factory):
     return write_explorer(tmp_path_factory.mktemp("explore") / "explore.html")
 
 
-@pytest.fixture
-def driver(page):
+@pytest.fixture(scope="module")
+def window():
     with browser() as started:
-        started.get(page.as_uri())
         yield started
-        assert started.get_log("browser") == []
+
+
+@pytest.fixture
+def driver(window, page):
+    """The page as it is when it is opened, in one browser for all tests."""
+    window.get("about:blank")
+    window.get(page.as_uri())
+    yield window
+    assert window.get_log("browser") == []
 
 
 def press(driver, name):
@@ -37,7 +44,8 @@ def setting(driver, **values):
     driver.execute_script("Explorer.choose(arguments[0]); Explorer.readControls(); Explorer.restart()", values)
 
 
-def run_to_the_end(driver, seconds=60):
+def run_to_the_end(driver, seconds=600):
+    # A bound for runs that never end, on a machine of any speed.
     driver.execute_script("Explorer.place('speed').value = 3; Explorer.running(true)")
     end = time.monotonic() + seconds
     while time.monotonic() < end:
