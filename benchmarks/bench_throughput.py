@@ -1,0 +1,113 @@
+"""Gradients and Gauss–Newton products of the squared loss beside the matrix products that they consist of.
+
+    python benchmarks/bench_throughput.py [repeats]
+
+A gradient of n rows, d inputs and k neurons is two products of large matrices, X Wᵀ and UᵀX; a Gauss–Newton product is
+three, X Wᵀ, X Vᵀ and UᵀX. These are timed alone, on the same rows in one piece and in blocks of 8,192, by NumPy's
+library and by JAX, all in turns in one process; the fastest of the four is what the machine can do. The ratio
+of medians is printed. Front doors compute in float64; float32 is what a solver computes in that was handed float32.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from planted import activations
+from planted.objectives import Squared, curvature_product
+from planted.rows import ArrayRows
+
+SIZES = ((65_536, 50, 50), (65_536, 100, 100), (262_144, 20, 10))
+BLOCK = 8192
+
+
+@jax.jit
+def _gradient(loss: Squared, params: Any) -> Any:
+    return loss.traced_value_and_gradient(params)
+
+
+@jax.jit
+def _one_piece(x: Any, weights: tuple[Any, ...], u: Any) -> Any:
+    return tuple(x @ weight.T for weight in weights), u.T @ x
+
+
+@jax.jit
+def _blocks(x: Any, weights: tuple[Any, ...], u: Any) -> Any:
+    """The same products over blocks: only sums leave a block, as in an objective."""
+
+    def add(total: Any, block: Any) -> Any:
+        rows, part = block
+        products = [rows @ weight.T for weight in weights]
+        # What a block has computed must be used, or the compiler leaves it out.
+        return (total[0] + part.T @ rows, total[1] + sum(product[0] for product in products)), None
+
+    cut = tuple(array.reshape(-1, BLOCK, array.shape[1]) for array in (x, u))
+    return jax.lax.scan(add, (jnp.zeros_like(weights[0]), jnp.zeros(len(weights[0]), x.dtype)), cut)[0]
+
+
+def _numpy_blocks(x: np.ndarray, weights: tuple[np.ndarray, ...], u: np.ndarray) -> np.ndarray:
+    total = np.zeros_like(weights[0])
+    for start in range(0, len(x), BLOCK):
+        rows = x[start : start + BLOCK]
+        for weight in weights:
+            _ = rows @ weight.T
+        total += u[start : start + BLOCK].T @ rows
+    return total
+
+
+def compared(size: tuple[int, int, int], dtype: type, name: str, repeats: int) -> None:
+    """Time both operations on one problem and print their ratios."""
+    n, d, k = size
+    rng = np.random.default_rng(0)
+    x, y, u = (rng.standard_normal(shape).astype(dtype) for shape in ((n, d), (n,), (n, k)))
+    weights, other = (rng.standard_normal((k, d)).astype(dtype) for _ in range(2))
+    params, direction = ({"weights": w, "output": rng.standard_normal(k).astype(dtype)} for w in (weights, other))
+    with jax.enable_x64(True):
+        loss = Squared.on(ArrayRows(jnp.asarray(x), jnp.asarray(y)), activations.get(name))
+        held = tuple(jnp.asarray(array) for array in (x, u))
+        several = jnp.asarray(weights), jnp.asarray(other)
+        for what, count, ours in (
+            ("gradient", 1, lambda: _gradient(loss, params)),
+            ("Gauss–Newton product", 2, lambda: curvature_product(loss, params, direction)),
+        ):
+            ways: dict[str, Callable[[], Any]] = {
+                "ours": ours,
+                "JAX": lambda count=count: _one_piece(held[0], several[:count], held[1]),
+                "JAX in blocks": lambda count=count: _blocks(held[0], several[:count], held[1]),
+                "NumPy": lambda count=count: ([x @ w.T for w in (weights, other)[:count]], u.T @ x),
+                "NumPy in blocks": lambda count=count: _numpy_blocks(x, (weights, other)[:count], u),
+            }
+            seconds: dict[str, list[float]] = {way: [] for way in ways}
+            for turn in range(repeats + 1):
+                for way, run in ways.items():
+                    began = time.perf_counter()
+                    jax.block_until_ready(run())
+                    # The first turn compiles.
+                    if turn:
+                        seconds[way].append(time.perf_counter() - began)
+            median = {way: statistics.median(each) for way, each in seconds.items()}
+            best = min((way for way in ways if way != "ours"), key=median.__getitem__)
+            print(
+                f"{n:>8,} × {d}, {k} {name} {np.dtype(dtype).name}: {what} {1e3 * median['ours']:.1f} ms, "
+                f"its products {1e3 * median[best]:.1f} ms ({best}), ratio {median['ours'] / median[best]:.2f}",
+                flush=True,
+            )
+
+
+def main() -> None:
+    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+    for size in SIZES:
+        for name in ("relu", "tanh"):
+            for dtype in (np.float32, np.float64):
+                compared(size, dtype, name, repeats)
+
+
+if __name__ == "__main__":
+    main()
