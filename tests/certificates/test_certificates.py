@@ -495,3 +495,21 @@ def test_table_of_assumptions() -> None:
     assert square["n ≤ d(d+1)/2"] == "holds"
     assert square["μ(σ) is zero everywhere or nowhere"] == "holds"
     assert square["outputs are positive"] == "fails"
+
+
+def test_assumptions_3_and_4_of_fu2018_are_in_the_table() -> None:
+    """Sigmoid has a third moment and m₁ grows; z² has neither a third nor a fourth; of cos z, m₂ turns at σ² = 2."""
+    names = (
+        "every neuron has a third or fourth moment",
+        "the first moment that there is grows or falls with a neuron's length",
+    )
+
+    def statuses(activation: object, length: float) -> list[str]:
+        table = assumptions(network=Network(length * np.eye(2), np.ones(2), activation))
+        return [row.status for name in names for row in table if row.name == name]
+
+    assert statuses("sigmoid", 2.0) == ["holds", "holds"]
+    assert statuses("quadratic", 2.0) == ["fails", "holds"]
+    assert statuses(jnp.cos, 2.0**0.5) == ["holds", "fails"]
+    table = assumptions(np.zeros((3, 2)), Network(np.eye(2), np.ones(2), "sigmoid"))
+    assert [row.status for row in table if row.theorem == "fu2018 3"] == ["fails"]

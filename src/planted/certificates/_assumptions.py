@@ -17,12 +17,14 @@ from planted.networks import Network
 from planted.numerics.quadrature import gaussian_expectation
 from planted.numerics.validation import as_matrix
 from planted.objectives import Constants, Objective, Params, named
+from planted.starts import neuron_moment
 
 Status = Literal["holds", "fails", "unknown"]
 
 _SMALL = 0.01
 _SIGNIFICANCE = 0.001
 _ZERO = 1e-10
+_SLOPE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,36 @@ def _of_network(net: Network, mu: float | None, lam: float | None) -> Iterator[A
         )  # fmt: skip
 
 
+def _of_tensor_start(act: Activation, norms: np.ndarray) -> Iterator[Assumption]:
+    """Assumptions 3 and 4 of Fu et al. (2018), for neurons of these lengths.
+
+    With linearly independent rows and a generic α the sums of Assumption 3 vanish only if their m_j do. Its second part
+    asks for M₃ or M₄; what the decomposition needs is one of both for every neuron.
+    """
+    lengths = np.unique(np.round(norms[norms > 0], 12))
+    moments = np.array([[neuron_moment(act, order, length) for order in range(1, 5)] for length in lengths])
+    if len(lengths) == 0:
+        return
+    signal = float(np.abs(moments[:, 2:]).max(axis=1).min())
+    yield _row(
+        "every neuron has a third or fourth moment", signal > _ZERO, signal, "fu2018 3 (Assumption 3)",
+        "least over neurons of max(|m₃|, |m₄|)",
+    )  # fmt: skip
+    present = np.flatnonzero(np.abs(moments).max(axis=0) > _ZERO)
+    slope = 0.0
+    if len(present):
+        first, step = int(present[0]) + 1, 1e-4
+        slope = min(
+            abs(neuron_moment(act, first, (1 + step) * length) - neuron_moment(act, first, (1 - step) * length))
+            / (2 * step * length)
+            for length in lengths
+        )
+    yield _row(
+        "the first moment that there is grows or falls with a neuron's length", slope > _SLOPE, slope,
+        "fu2018 3 (Assumption 4)", "least |m′(‖w‖)|",
+    )  # fmt: skip
+
+
 def _of_constants(constants: Constants) -> Iterator[Assumption]:
     """What G, F and their relatives assume, from the outputs (or κ*_i) that the loss itself estimated."""
     least, most = constants.smallest_output, constants.largest_output
@@ -213,6 +245,7 @@ def _of_size(n: int, d: int, k: int | None, act: Activation | None) -> Iterator[
         )
         need = d * k**3 * max(np.log(d), 1.0) ** 2
         # The theorem's constant is not known, so enough rows cannot be told; too few can.
+        yield _row("n ≥ d poly(k, κ, log d, 1/ε)", False if n < d * k else None, n / (d * k), "fu2018 3", "n / (dk)")
         yield _row("n ≥ C dk³ log² d", False if n < d * k else None, n / need, "fu2018 1", "n / (dk³ log² d)")
     yield _row("n ≥ poly(d)", False if n < room else None, n / room, "ge2017 2.7, gao2018 3", "n / (d(d+1)/2)")
 
@@ -258,6 +291,7 @@ def assumptions(
         rows += _of_activation(act, norms)
     if network is not None:
         rows += _of_network(network, mu, lam)
+        rows += _of_tensor_start(network.activation, np.linalg.norm(network.weights, axis=1))
     if inputs is not None:
         rows += _of_size(inputs.shape[0], inputs.shape[1], network.n_hidden if network is not None else None, act)
     return rows
