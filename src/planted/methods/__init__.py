@@ -6,6 +6,8 @@ off these folders.
 """
 
 from planted.methods._certificate import certificate
+from planted.methods._contribution import contribution, random_directions, turned
+from planted.methods._directions import start_from_directions
 from planted.methods._errors import PARAMETERS_WITH_ERRORS
 from planted.methods._filter_dynamics import (
     FATES,
@@ -74,6 +76,7 @@ __all__ = [
     "choose_label_width",
     "choose_width",
     "class_probabilities",
+    "contribution",
     "conv_descent",
     "determined",
     "factorise",
@@ -90,9 +93,12 @@ __all__ = [
     "methods_table",
     "observations",
     "phase_bounds",
+    "random_directions",
     "recover",
     "refine",
     "residual_p_value",
+    "start_from_directions",
     "step_size_bound",
+    "turned",
     "typical_step",
 ]

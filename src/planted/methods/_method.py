@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from planted.methods._contribution import contribution
 from planted.methods._finish import recover
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
@@ -129,9 +130,12 @@ class Method:
         )
 
     def __call__(self, problem: Problem) -> Recovery:
-        """Recover the network behind a problem."""
+        """Recover the network behind a problem; `details` says what its directions contributed, if it has any."""
         began = time.perf_counter()
-        return self.finish(problem, self.begin(problem), began)
+        start = self.begin(problem)
+        if start.method == self.name and "directions" in start.details and not problem.in_chunks:
+            start = start.adding({}, contribution(problem, start))
+        return self.finish(problem, start, began)
 
 
 @lru_cache

@@ -7,7 +7,7 @@ not known beforehand, so both are minimised, and least squares on all rows tells
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from planted.starts import random_rows
 
 _STARTS = 4
 _FORMS = ("full-rank", "auto")
+_WORDS = {"full-rank": "full-rank", "auto": "orthonormal"}
 
 
 @dataclass(frozen=True)
@@ -76,12 +77,14 @@ def start(problem: Problem) -> Start:
     details: dict[str, Any] = {"inputs": str(problem.inputs), "residuals": {}}
     descents: dict[str, Descent] = {}
     best: tuple[float, Start] | None = None
+    remarks: list[str] = []
     for form, key in zip(_FORMS, random.split(problem.key, len(_FORMS)), strict=True):
         try:
             L = ScoreLandscape(Z, y, law, form=form, n_hidden=problem.n_hidden, sample_weight=weight)
         except ValueError as error:
             # T is not definite, or a moment vanishes: this form cannot be written down for these rows.
             details[f"{form} form"] = str(error)
+            remarks.append(f"the {_WORDS[form]} form of L was not minimised ({error})")
             continue
         candidate = _minimise(L, problem, key)
         descents[f"score, {L.form}"] = candidate.run
@@ -93,7 +96,7 @@ def start(problem: Problem) -> Start:
             details |= {"form": L.form, "constants": L.constants.as_dict(), "kappa": L.kappa}
     if best is None:
         raise ValueError(f"no form of the score landscape applies to these rows: {details[f'{_FORMS[-1]} form']}")
-    return best[1].adding(descents, details)
+    return replace(best[1].adding(descents, details), remark="; ".join(remarks))
 
 
 METHOD = Method(

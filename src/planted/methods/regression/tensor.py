@@ -65,7 +65,11 @@ def start(problem: Problem) -> Start:
         "signs": layer.status,
         "directions": on_x / np.linalg.norm(on_x, axis=1, keepdims=True),
     }
-    return Start(Network(layer.weights, layer.output, act), "tensor", details=details)
+    fallback = (
+        f"lengths of the rows do not come from moments ({begin.reason}) but from one common length that fits best"
+    )
+    remark = fallback if begin.status != "ok" else ""
+    return Start(Network(layer.weights, layer.output, act), "tensor", details=details, remark=remark)
 
 
 def _affordable(problem: Problem) -> str | None:
