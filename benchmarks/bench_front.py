@@ -1,0 +1,71 @@
+"""What a user waits for: cross-validation in two processes beside one, and many inputs beside an MLP.
+
+python benchmarks/bench_front.py [cv] [wide]
+
+`cv`: five folds by `cross_val_score`, each way in a process of its own, so that imports and compilations count: n_jobs=2
+over serial by the clock, and in work of the processors (two free cores are no slower where that is below two).
+`wide`: 5,000 × 500, three ReLU neurons with and without noise: seconds by the clock and of the processor, beside
+scikit-learn's MLP of 100 neurons on the same rows.
+"""
+
+import resource
+import subprocess
+import sys
+import time
+import warnings
+
+from sklearn.neural_network import MLPRegressor
+
+from planted import PlantedRegressor, datasets, match
+
+FOLDS = """
+import sys, time, warnings
+warnings.simplefilter("ignore")
+began = time.perf_counter()
+from sklearn.model_selection import cross_val_score
+from planted import PlantedRegressor, datasets
+data = datasets.make_planted(5000, 10, 5, output="mixed", noise=0.1, random_state=0)
+est = PlantedRegressor(5, activation="relu", fit_bias=True, fit_intercept=True, random_state=0)
+scores = cross_val_score(est, data.X, data.y, cv=5, n_jobs=int(sys.argv[1]))
+print(time.perf_counter() - began, scores.mean())
+"""
+
+
+def cv():
+    seconds, work = {1: [], 2: []}, {1: [], 2: []}
+    for jobs in (1, 2, 2, 1):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        out = subprocess.run([sys.executable, "-c", FOLDS, str(jobs)], capture_output=True, text=True, check=True)
+        spent, score = (float(word) for word in out.stdout.split())
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds[jobs].append(spent)
+        work[jobs].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        used = f"{spent:.1f} s, {work[jobs][-1]:.1f} s of the processors"
+        print(f"five folds of 5,000 × 10, n_jobs={jobs}: {used}, R² {score:.4f}", flush=True)
+    clock, total = (min(times[2]) / min(times[1]) for times in (seconds, work))
+    print(f"n_jobs=2 over serial: {clock:.2f} by the clock, {total:.2f} of the processors", flush=True)
+
+
+def wide():
+    for noise in (0.0, 0.1):
+        data = datasets.make_planted(
+            5000, 500, 3, weights="gaussian", output="mixed", noise=noise, random_state=int(10 * noise)
+        )
+        models = {
+            "planted": PlantedRegressor(3, activation="relu", fit_bias=False, fit_intercept=False, random_state=0),
+            "MLP": MLPRegressor(random_state=0),
+        }
+        for name, model in models.items():
+            began, used = time.perf_counter(), time.process_time()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(data.X, data.y)
+            spent = f"{time.perf_counter() - began:.1f} s, {time.process_time() - used:.1f} s of the processor"
+            print(f"5,000 × 500, k = 3, noise {noise:g}: {name} {spent}", flush=True)
+        distance = match(models["planted"].network_, data.teacher)
+        print(f"    {models['planted'].result_.status}, {distance}", flush=True)
+
+
+if __name__ == "__main__":
+    for task in sys.argv[1:] or ("cv", "wide"):
+        {"cv": cv, "wide": wide}[task]()
