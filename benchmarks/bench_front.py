@@ -2,8 +2,8 @@
 
 python benchmarks/bench_front.py [cv] [wide]
 
-`cv`: five folds by `cross_val_score`, each way in a process of its own, so that imports and compilations count: n_jobs=2
-over serial by the clock, and in work of the processors (two free cores are no slower where that is below two).
+`cv`: five folds by `cross_val_score`, each way in a process of its own, so that imports and compilations count:
+n_jobs=2 over serial by the clock, and in work of the processors (two free cores are no slower where that is below two).
 `wide`: 5,000 × 500, three ReLU neurons with and without noise: seconds by the clock and of the processor, beside
 scikit-learn's MLP of 100 neurons on the same rows.
 """
