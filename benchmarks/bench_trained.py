@@ -14,6 +14,7 @@ import numpy as np
 
 from planted import PlantedRegressor, match
 from planted.bench import LAWS, TRAINED, trained
+from planted.certificates import uncertainty
 
 # Sources, widths and seeds that nothing was tuned on.
 FRESH = tuple(
@@ -51,6 +52,13 @@ def fit(cell, data, seed):
     return est, time.perf_counter() - wall, time.process_time() - cpu
 
 
+def open_at(cell, data):
+    """How many directions of the teacher's own parameters the rows leave open."""
+    problem = cell.problem(data.X, data.y)
+    errors = uncertainty(problem.objective(), problem.params(data.teacher))
+    return errors.n_parameters - errors.rank
+
+
 def study(cells, seeds):
     """A line a teacher, then the counts."""
     said, seconds, wrong = [], [], 0
@@ -70,7 +78,8 @@ def study(cells, seeds):
             print(
                 f"{cell!s:<60} seed {seed}: {wall:6.1f} s, CPU {cpu:5.1f} s, {result.status:<9}, loss "
                 f"{result.relative_loss:.0e}, weight error {error:.0e}, strengths {ratio:.0f} : 1"
-                + ("" if result.status == "recovered" else f"\n    {result.reason}"),
+                + ("" if result.status == "recovered" else f"\n    {result.reason}")
+                + (f"; {open_at(cell, data)} at the teacher" if result.status == "ambiguous" else ""),
                 flush=True,
             )
     wall, cpu = np.median(seconds, axis=0)

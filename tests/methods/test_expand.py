@@ -14,7 +14,8 @@ from planted.inputs import Gaussian
 from planted.methods import METHODS, Free, Problem
 from planted.methods._merge import merge
 from planted.methods._orient import orientation
-from planted.methods._search import Schedule
+from planted.methods._search import Schedule, Search
+from planted.methods._second_order import Move, second_order_run
 from planted.objectives import SymmetricPart, symmetric_part
 from planted.starts import expanded_start
 from planted.starts.output_layer import nearest_signs
@@ -169,3 +170,26 @@ def test_a_width_that_explains_the_rows_is_reported():
         result = METHODS["expand"](Problem.of(data.X, data.y, 4, "tanh"))
     assert result.status == "misfit"
     assert result.details["explaining_width"] == 5
+
+
+def test_a_local_minimum_is_left_by_new_neurons_where_residuals_have_structure():
+    data = datasets.make_planted(
+        1200,
+        10,
+        6,
+        activation="tanh",
+        weights="gaussian",
+        output="mixed",
+        bias=True,
+        inputs="correlated",
+        random_state=201,
+    )
+    search = Search.of(Problem.of(data.X, data.y, 6, "tanh", free=Free(bias=True)))
+    stuck = second_order_run(search, Move(1.25), np.array([0, 5]))
+    assert stuck.loss > 1e-4
+    best = stuck
+    for number in range(8):
+        other = second_order_run(search, Move(3.0, grown=True), np.array([1, number]), best)
+        assert other.grown
+        best = min(best, other, key=lambda attempt: attempt.loss)
+    assert best.loss < 1e-20

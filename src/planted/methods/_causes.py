@@ -118,9 +118,9 @@ def _candidates(part: Problem, network: Network, survey: Survey, test: np.ndarra
 def _fit(problem: Problem, run: int) -> Network:
     """One run of the search, refined."""
     search = Search.of(problem)
-    ratio = second_order_plan(search, 1)[0]
+    move = second_order_plan(search, 1)[0]
     key = random.fold_in(problem.key, 13 + run)
-    attempt = search.run(PLENTY[0], key) if ratio is None else second_order_run(search, ratio, key)
+    attempt = search.run(PLENTY[0], key) if move is None else second_order_run(search, move, key)
     return search.whitening.network(refine(problem.with_inputs(search.Z), search.network(attempt.params)).network)
 
 

@@ -107,7 +107,8 @@ class Attempt:
     """One run's parameters at the wanted width, its loss on the search's rows, and its descents.
 
     `wide_loss` is the loss of its widest network relative to what a linear function leaves; `explaining_width` the
-    smallest width at which the run explained its rows, zero if it never did.
+    smallest width at which the run explained its rows, zero if it never did; `grown` says that it started from another
+    run's network, and so is no independent witness.
     """
 
     params: dict[str, Any]
@@ -115,6 +116,7 @@ class Attempt:
     descents: dict[str, Descent]
     wide_loss: float = float("nan")
     explaining_width: int = 0
+    grown: bool = False
 
 
 def same_minimum(one: Attempt, other: Attempt) -> bool:

@@ -1,11 +1,17 @@
-r"""One run of the search by variable projection: a few neurons too many, joined down, second-order steps throughout.
+r"""Runs of the search by variable projection: too many neurons, joined down, second-order steps throughout.
 
 Levenberg–Marquardt on the hidden rows, the linear layers solved exactly (:func:`planted.solvers.variable_projection`),
 finds weak neurons beside strong ones and neurons near their linear part, which first-order steps do not. A step costs
 (rows) × (parameters)², so it runs on a few rows a parameter; where those are explained to rounding, all are.
+
+A run that ended in a local minimum is a better start than a new one: new neurons are added where its residuals have
+structure, and joined away again. Each time the network either returns to where it was or leaves the minimum downwards.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,12 +19,27 @@ from planted.methods._merge import merge
 from planted.methods._search import Attempt, Search
 from planted.solvers import Descent, SeparableRows, variable_projection
 
-_RATIOS = (1.25, 1.25, 1.5, 1.5, 2.0, 2.0)
+
+class Move(NamedTuple):
+    """A run: the first width relative to the wanted one, and whether it starts from the best network so far."""
+
+    ratio: float
+    grown: bool = False
+
+
+# Two new starts come first: where they agree, noise is left and nothing more has to be tried.
+_MOVES = (
+    *(Move(1.25), Move(1.25), Move(1.5, grown=True), Move(2.0, grown=True)),
+    *(Move(1.5), Move(2.0, grown=True), Move(3.0, grown=True), Move(2.0), Move(2.0, grown=True)),
+    *(Move(3.0), Move(1.5, grown=True), Move(3.0, grown=True), Move(4.0), Move(2.0, grown=True)),
+)
 _ROWS_PER_PARAMETER = 3
 _SHRINK = 0.8
 _DECAY = 0.03
 _STEPS = 150
 _PATIENCE = (15, 0.9)
+# Steps without decay where little is left: a narrow valley is followed to its end.
+_LAST_STEPS, _LAST_PATIENCE = 600, (60, 0.97)
 # Loss relative to what a linear function leaves: where it is time to join neurons, where a run is worth finishing
 # without decay, and where nothing is left.
 _PROMISING, _WORTHWHILE, _EXACT = 1e-9, 1e-7, 1e-26
@@ -27,29 +48,31 @@ _PROMISING, _WORTHWHILE, _EXACT = 1e-9, 1e-7, 1e-26
 _AFFORDABLE, _CHEAP = 1600, 300
 # Rows a hidden parameter that a run needs so that an exact fit means something.
 _MARGIN = 1.1
+# Neurons drawn for each that is added, and rows on which they are compared.
+_DRAWN, _COMPARED = 20, 5000
 
 
-def second_order_plan(search: Search, runs: int) -> list[float | None]:
-    """For each run the first width of a second-order one, relative to the wanted width, or None for a first-order one.
+def second_order_plan(search: Search, runs: int) -> list[Move | None]:
+    """The second-order runs to make, and None for first-order ones: `runs` of them alone, or half as many beside.
 
     >>> from planted.datasets import make_planted
     >>> from planted.methods import Problem, Search
     >>> data = make_planted(300, 3, 2, random_state=0)
-    >>> second_order_plan(Search.of(Problem.of(data.X, data.y, 2)), 8)
-    [1.25, 1.25, 1.5, 1.5, 2.0, 2.0, None, None]
+    >>> second_order_plan(Search.of(Problem.of(data.X, data.y, 2)), 8)[0]
+    Move(ratio=1.25, grown=False)
     """
     if not affordable(search):
         return [None] * runs
-    first_order = [None] * max(0, runs - len(_RATIOS))
+    first_order: list[Move | None] = [None] * ((runs + 1) // 2)
     if _parameters(search) > _CHEAP and search.activation.homogeneity is not None and not search.free.bias:
-        pairs = zip(first_order, _RATIOS, strict=False)
-        return [ratio for pair in pairs for ratio in pair][:runs]
-    return [*_RATIOS, *first_order][:runs]
+        pairs = zip(first_order, _MOVES, strict=False)
+        return [move for pair in pairs for move in pair]
+    return [*_MOVES, *first_order]
 
 
 def _parameters(search: Search) -> float:
     """Hidden parameters of the narrowest run."""
-    return _RATIOS[0] * search.width * (search.Z.shape[1] + search.free.bias)
+    return _MOVES[0].ratio * search.width * (search.Z.shape[1] + search.free.bias)
 
 
 def affordable(search: Search) -> bool:
@@ -65,72 +88,132 @@ def affordable(search: Search) -> bool:
     return search.activation.on_host and parameters <= _AFFORDABLE and len(search.some) >= _MARGIN * parameters
 
 
-def second_order_run(search: Search, ratio: float, key: np.ndarray) -> Attempt:
-    """One run: a network `ratio` times as wide as wanted, joined down.
+def second_order_run(search: Search, move: Move, key: np.ndarray, best: Attempt | None = None) -> Attempt:
+    """One run: a network `move.ratio` times as wide as wanted, new or grown from the best one, joined down.
 
     >>> from planted.datasets import make_planted
     >>> from planted.methods import Problem, Search
     >>> data = make_planted(300, 3, 2, random_state=0)
-    >>> second_order_run(Search.of(Problem.of(data.X, data.y, 2)), 1.5, np.array([0, 0])).loss < 1e-20
+    >>> second_order_run(Search.of(Problem.of(data.X, data.y, 2)), Move(1.5), np.array([0, 0])).loss < 1e-20
     True
     """
-    d, k = search.Z.shape[1], search.width
-    Z, y, weight = search.some, np.asarray(search.targets), search.share
-    X = np.column_stack([Z, np.ones(len(Z))]) if search.free.bias else Z
-    ones = np.ones((len(Z), 1))
-    nuisance = np.column_stack([Z, ones]) if search.activation.tilt else ones
-    y = y.reshape(len(Z), -1)
+    run = _Run.on(search)
+    width = max(search.width, min(int(np.ceil(move.ratio * search.width)), run.most))
+    if best is None or not move.grown:
+        return run.down(run.start(key, width), grown=False)
+    hidden = run.hidden(best.params)
+    extra = max(1, width - len(hidden))
+    drawn = run.start(key, _DRAWN * extra)
+    # Chance draws are as good as the best where those end in the same minimum again and again.
+    chosen = np.argsort(-run.correlations(hidden, drawn), kind="stable")[:extra] if move.ratio >= 2 else slice(extra)
+    return run.down(np.concatenate([hidden, drawn[chosen]]), grown=True)
 
-    def rows(count: int) -> SeparableRows:
+
+@dataclass(frozen=True)
+class _Run:
+    """The rows of a search as variable projection takes them."""
+
+    search: Search
+    X: np.ndarray
+    nuisance: np.ndarray
+    y: np.ndarray
+
+    @classmethod
+    def on(cls, search: Search) -> _Run:
+        Z, ones = search.some, np.ones((len(search.some), 1))
+        X = np.column_stack([Z, ones]) if search.free.bias else Z
+        nuisance = np.column_stack([Z, ones]) if search.activation.tilt else ones
+        return cls(search, X, nuisance, np.asarray(search.targets).reshape(len(Z), -1))
+
+    @property
+    def most(self) -> int:
+        """The largest width that does not explain any targets."""
+        return int(len(self.X) / (_MARGIN * self.X.shape[1]))
+
+    @property
+    def unit(self) -> float:
+        """The loss of a linear function."""
+        return 0.5 * max(self.search.spread, 1e-300) ** 2 * self.y.shape[1]
+
+    def rows(self, count: int) -> SeparableRows:
+        weight = self.search.share
         root = None if weight is None else np.sqrt(weight[:count])
-        return SeparableRows(X[:count], nuisance[:count], y[:count], search.activation, root)
+        return SeparableRows(self.X[:count], self.nuisance[:count], self.y[:count], self.search.activation, root)
 
-    unit = 0.5 * max(search.spread, 1e-300) ** 2 * y.shape[1]
-    width = max(k, min(int(np.ceil(ratio * k)), int(len(Z) / (_MARGIN * X.shape[1]))))
-    few = min(len(Z), _ROWS_PER_PARAMETER * width * (X.shape[1] + 1) + 50)
-    some, every = rows(few), rows(len(Z))
-    start, _ = search.start(key, width)
-    hidden = start["weights"]
-    if search.free.bias:
-        hidden = np.column_stack([hidden, start["bias"]])
-    descents: dict[str, Descent] = {}
-    promising, explaining = False, 0
-    while True:
-        last = width == k
-        descent = variable_projection(
-            some,
-            hidden,
-            steps=_STEPS,
-            target=(_EXACT if last else _PROMISING) * unit,
-            # Near the minimum a decay would hide the flattest directions.
-            decay=0.0 if last and promising else _DECAY,
-            patience=_PATIENCE,
-            progress=search.progress,
-        )
-        descents[f"width {width}"] = descent
-        if descent.value <= 2 * _PROMISING * unit:
-            explaining = width
-        hidden, output = descent.params["rows"], descent.params["output"]
-        promising = descent.value <= _WORTHWHILE * unit
-        if last:
-            break
-        width = max(k, min(width - 1, round(_SHRINK * width)))
-        bias = hidden[:, d] if search.free.bias else None
-        weights, _, bias = merge(hidden[:, :d], output, bias, width, Z, search.activation)
-        hidden = weights if bias is None else np.column_stack([weights, bias])
-    if few < len(Z):
-        # Rows that were left out confirm a fit without noise at once, and otherwise say where the minimum is.
-        descent = variable_projection(
-            every, hidden, steps=_STEPS, target=_EXACT * unit, patience=_PATIENCE, progress=search.progress
-        )
-        descents["all rows"] = descent
-    end = descent.params
-    params = {"weights": end["rows"][:, :d], "output": end["output"], "intercept": end["nuisance"][:, -1]}
-    if search.free.bias:
-        params["bias"] = end["rows"][:, d]
-    if search.activation.tilt:
-        params["linear"] = end["nuisance"][:, :-1]
-    if search.n_outputs is None:
-        params |= {name: params[name][0] for name in ("output", "intercept", "linear") if name in params}
-    widest = next(iter(descents.values())).value / unit
-    return Attempt(params, float(descent.value), descents, widest, explaining)
+    def hidden(self, params: dict[str, np.ndarray]) -> np.ndarray:
+        """Hidden rows (k, q) of parameters."""
+        return np.column_stack([params["weights"], params["bias"]]) if self.search.free.bias else params["weights"]
+
+    def start(self, key: np.ndarray, width: int) -> np.ndarray:
+        return self.hidden(self.search.start(key, width)[0])
+
+    def correlations(self, hidden: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+        """cos² between the features of drawn neurons and the residuals of a network, the largest over outputs."""
+        rows = self.rows(min(len(self.X), _COMPARED))
+        point, act = rows.at(hidden), rows.activation
+        z = rows.X @ drawn.T
+        features = act(z) - act.offset - act.tilt * z
+        if rows.weight is not None:
+            features = features * rows.weight[:, None]
+        features -= point.basis @ (point.basis.T @ features)
+        sizes = np.outer(np.sum(point.residual**2, axis=0), np.sum(features**2, axis=0))
+        return np.max((point.residual.T @ features) ** 2 / np.maximum(sizes, 1e-300), axis=0)
+
+    def down(self, hidden: np.ndarray, *, grown: bool) -> Attempt:
+        """Descend, join a few neurons, descend again, until the wanted width is reached."""
+        search, d, k, unit = self.search, self.search.Z.shape[1], self.search.width, self.unit
+        width, n = len(hidden), len(self.X)
+        few = min(n, _ROWS_PER_PARAMETER * width * (self.X.shape[1] + 1) + 50)
+        some = self.rows(few)
+        descents: dict[str, Descent] = {}
+        promising, explaining = False, 0
+        while True:
+            last = width == k
+            descent = variable_projection(
+                some,
+                hidden,
+                steps=_STEPS,
+                target=(_EXACT if last else _PROMISING) * unit,
+                # Near the minimum a decay would hide the flattest directions.
+                decay=0.0 if last and promising else _DECAY,
+                patience=_PATIENCE,
+                progress=search.progress,
+            )
+            descents[f"width {width}"] = descent
+            if descent.value <= 2 * _PROMISING * unit:
+                explaining = width
+            hidden, output = descent.params["rows"], descent.params["output"]
+            promising = descent.value <= _WORTHWHILE * unit
+            if last:
+                break
+            width = max(k, min(width - 1, round(_SHRINK * width)))
+            bias = hidden[:, d] if search.free.bias else None
+            weights, _, bias = merge(hidden[:, :d], output, bias, width, search.some, search.activation)
+            hidden = weights if bias is None else np.column_stack([weights, bias])
+        if promising and descent.value > _EXACT * unit:
+            descent = variable_projection(
+                some, hidden, steps=_LAST_STEPS, target=_EXACT * unit, patience=_LAST_PATIENCE, progress=search.progress
+            )
+            descents["narrow valley"] = descent
+            hidden = descent.params["rows"]
+        if few < n:
+            # Rows that were left out confirm a fit without noise at once, and otherwise say where the minimum is.
+            descent = variable_projection(
+                self.rows(n), hidden, steps=_STEPS, target=_EXACT * unit, patience=_PATIENCE, progress=search.progress
+            )
+            descents["all rows"] = descent
+        widest = next(iter(descents.values())).value / unit
+        return Attempt(self.params(descent.params), float(descent.value), descents, widest, explaining, grown)
+
+    def params(self, solved: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Parameters of the search for the result of a descent."""
+        search, d = self.search, self.search.Z.shape[1]
+        nuisance = solved["nuisance"]
+        params = {"weights": solved["rows"][:, :d], "output": solved["output"], "intercept": nuisance[:, -1]}
+        if search.free.bias:
+            params["bias"] = solved["rows"][:, d]
+        if search.activation.tilt:
+            params["linear"] = nuisance[:, :-1]
+        if search.n_outputs is None:
+            params |= {name: params[name][0] for name in ("output", "intercept", "linear") if name in params}
+        return params

@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 
 from planted.methods._search import Attempt, Search
-from planted.methods._second_order import affordable, second_order_run
+from planted.methods._second_order import Move, affordable, second_order_run
 from planted.numerics.precision import float64
 
 # With noise kinks leave neighbouring minima: a few runs may be needed until two agree.
 _RUNS = 6
 _INPUTS_PER_NEURON = 10
-_RATIO = 1.5
+_MOVE = Move(1.5)
 _STEPS = 1500
 
 
@@ -81,7 +81,7 @@ def subspace_run(search: Search, key: np.ndarray) -> Attempt:
         targets=search.targets - search.some @ (slope - basis @ inside),
         linear=np.concatenate([inside, constant]),
     )
-    first = second_order_run(small, _RATIO, key)
+    first = second_order_run(small, _MOVE, key)
     params = first.params | {"weights": first.params["weights"] @ basis.T}
     if "linear" in params:
         params["linear"] = params["linear"] @ basis.T + (slope - basis @ inside).T

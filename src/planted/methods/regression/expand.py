@@ -2,8 +2,9 @@
 
 A network of the right size seldom descends to the teacher from a random start. With half as many neurons again or
 more it reaches the data almost always; its superfluous neurons are then copies or idle, and joining them, a few at
-a time with a short descent after each, leaves the teacher (:class:`planted.methods.Search`). It begins from up to
-twelve independent starts. Descents are second-order where that is affordable (:mod:`planted.methods._second_order`).
+a time with a short descent after each, leaves the teacher (:class:`planted.methods.Search`). Descents
+are second-order where that is affordable (:mod:`planted.methods._second_order`); runs begin from independent starts, or
+from the best network so far with new neurons where its residuals have structure.
 """
 
 from __future__ import annotations
@@ -13,18 +14,22 @@ from dataclasses import replace
 import numpy as np
 
 from planted.methods._method import Method
+from planted.methods._observations import observations
 from planted.methods._orient import orientation
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.methods._refine import Refined, explained, refine
+from planted.methods._residual_test import residual_p_value
 from planted.methods._search import PLENTY, SCARCE, WORTHY, Attempt, Search, same_minimum
 from planted.methods._second_order import second_order_plan, second_order_run
 from planted.methods._subspace import subspace_run, subspace_runs
-from planted.methods._verdict import EXACT
+from planted.methods._verdict import EXACT, LEVEL
 from planted.networks import Network
 from planted.numerics import random
 
 _RUNS = 12
+# Runs that do not lower the loss, after which independent runs that agree are believed though structure is left.
+_IDLE = 4
 _ROWS_PER_WEIGHT = 6
 # A relative loss below which descending further moves weights by rounding errors only.
 _ROUNDING = 1e-25
@@ -34,8 +39,8 @@ def start(problem: Problem) -> Start:
     """Expand and merge from independent starts until one verifies itself.
 
     The search runs on at most ten rows a weight, in float32 where that is worth a compilation; it ends as soon as
-    a run explains its rows to rounding, or two runs agree on the loss that is left (noise). The best run is
-    refined in float64 on the whole sample.
+    a run explains its rows to rounding, or independent runs agree on a minimum whose residuals look like noise, or
+    that further runs do not leave. The best run is refined in float64 on the whole sample.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(600, 6, 4, weights="gaussian", output="mixed", random_state=0)
@@ -48,6 +53,9 @@ def start(problem: Problem) -> Start:
     schedules = PLENTY if plenty else SCARCE
     attempts: list[Attempt] = []
 
+    def agreeing(attempt: Attempt) -> int:
+        return sum(same_minimum(attempt, other) for other in attempts if not other.grown)
+
     def conclude(attempt: Attempt) -> Start:
         free = problem.free
         network = search.network(attempt.params)
@@ -57,7 +65,6 @@ def start(problem: Problem) -> Start:
             near = replace(search, free=wider.free).network(attempt.params)
             network = _reoriented(_refined(wider, near).network)
         done = _refined(white, network)
-        agreeing = sum(same_minimum(attempt, other) for other in attempts)
         widths = [other.explaining_width for other in attempts if other.explaining_width]
         return Start(
             search.whitening.network(done.network),
@@ -68,28 +75,48 @@ def start(problem: Problem) -> Start:
                 "run_losses": np.array([other.loss for other in attempts]),
                 "wide_losses": np.array([other.wide_loss for other in attempts]),
                 "explaining_width": min(widths, default=0),
-                "agreeing_runs": agreeing,
+                "agreeing_runs": agreeing(attempt),
             },
         )
 
     early = subspace_runs(search)
-    for run, ratio in enumerate(second_order_plan(search, _RUNS)):
+    best: Attempt | None = None
+    idle = 0
+    for run, move in enumerate(second_order_plan(search, _RUNS)):
         key = random.fold_in(problem.key, run)
         if run < early:
             attempt = subspace_run(search, key)
-        elif ratio is None:
+        elif move is None:
             attempt = search.run(schedules[run % len(schedules)], key)
         else:
-            attempt = second_order_run(search, ratio, key)
-        lowest = all(attempt.loss <= (1 + search.agree) * other.loss for other in attempts)
-        agreed = lowest and any(same_minimum(attempt, other) for other in attempts)
+            attempt = second_order_run(search, move, key, best)
+        lowest = best is None or attempt.loss <= (1 + search.agree) * best.loss
+        idle = 0 if best is None or attempt.loss < (1 - search.agree) * best.loss else idle + 1
         attempts.append(attempt)
+        best = attempt if best is None or attempt.loss < best.loss else best
         # Second-order runs end at the minimum; refining one that does not explain its rows would change nothing.
-        if agreed or (lowest and attempt.loss <= (WORTHY if ratio is None else EXACT)):
+        if lowest and attempt.loss <= (WORTHY if move is None else EXACT):
             result = conclude(attempt)
-            if agreed or explained(problem, result):
+            if explained(problem, result):
                 return result
-    return conclude(min(attempts, key=lambda attempt: attempt.loss))
+        if agreeing(best) > 1:
+            result = conclude(best)
+            if idle >= _IDLE or not _structured(problem, result.network):
+                return result
+    assert best is not None
+    return conclude(best)
+
+
+def _structured(problem: Problem, network: Network) -> bool:
+    """Whether what a network leaves of the sample has structure.
+
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(300, 3, 2, random_state=0)
+    >>> _structured(Problem.of(data.X, data.y, 1), Network(data.teacher.weights[:1], data.teacher.output[:1]))
+    True
+    """
+    p_value = residual_p_value(observations(problem.survey), network, intercept=problem.free.intercept)
+    return bool(p_value < LEVEL)
 
 
 def _refined(problem: Problem, network: Network) -> Refined:
