@@ -89,3 +89,15 @@ def test_uncovered_claims_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert uncovered([case, Case("spurious", "", change(rows, lambda row: row["value"] == 1, value=2), [])]) == []
     with pytest.raises(ValueError, match="no row is changed"):
         change(rows, lambda row: row["value"] == 5, value=2)
+
+
+DRAWN = {case.entry: case for case in reversed(CASES) if case.entry.split("/")[0] in ("fu2018", "soltanolkotabi2017")}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_tables_can_be_drawn(name: str) -> None:
+    from matplotlib.figure import Figure
+
+    figure, case = Figure(), DRAWN[name]
+    ENTRIES[name].draw(ENTRIES[name].config(quick=True) | case.config, case.rows, figure)
+    assert all(axis.has_data() for axis in figure.axes)

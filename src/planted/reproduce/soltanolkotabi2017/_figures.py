@@ -212,7 +212,8 @@ def _draw(config: Config, rows: Rows, figure: Any) -> None:
     ]
     if "ones" in config["readings"]:
         curves.append(("every start, v = 1 fixed", "ones", by_polish, "all", ROWS))
-    for axis, panel in zip(figure.subplots(1, len(config["panels"])), config["panels"], strict=True):
+    axes = figure.subplots(1, len(config["panels"]), squeeze=False)[0]
+    for axis, panel in zip(axes, config["panels"], strict=True):
         for index, (name, reading, success, starts, least) in enumerate(curves):
             curve = Curve(rows, panel, reading, success, starts, least)
             colour = f"C{index}"

@@ -23,7 +23,7 @@ from planted.reproduce.soltanolkotabi2017._sweep import PANELS, ROWS
 from planted.solvers import FirstOrder, traced_descent
 
 _AWAY = 0.2
-_NEAR_FLOOR = 2.0
+_NEAR_FLOOR = 3.0
 """How many times the least RMSE that is possible an end may be to be explained by it."""
 
 
