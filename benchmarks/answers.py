@@ -167,6 +167,8 @@ def judged(kind, table, estimator, scores):
             return "false", f"{result.status}, where there is nothing but noise"
         return ("true", "not better than the mean") if holds else ("none", result.status)
     gap = function_gap(estimator.network_, table)
+    if "no neuron is needed" in said and kind.answer != tables.LINEAR:
+        return "false", f"no neuron is needed, it says, where neurons are the truth (function off by {gap:.1g})"
     if result.status == "recovered":
         return judged_recovered(kind, table, estimator, gap, holds)
     if kind.answer == tables.RECOVERED:

@@ -46,6 +46,7 @@ def test_a_network_may_be_written_by_another_activation_of_its_family(name, othe
         ("noise, 300 rows", "misfit", "not better than the mean", "true"),
         ("linear", "recovered", "the network explains every row", "false"),
         ("relu, too few rows", "ambiguous", "14 rows do not determine the weights", "true"),
+        ("relu, too few rows", "estimated", "one linear function explains this, no neuron is needed", "false"),
         ("two hidden layers", "estimated", "the rest is noise", "false"),
         ("relu", "estimated", "the rest is noise", "false"),
     ],
