@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+import planted
 from planted import Network, datasets
 from planted.cli import main
 
@@ -71,3 +72,24 @@ def test_explore_writes_a_page(tmp_path, capsys):
     assert page.stat().st_size > 50_000
     assert run("explore", "--out", tmp_path / "nowhere" / "explore.html") == 2
     assert capsys.readouterr().err.startswith("planted: no folder")
+
+
+def test_pages_are_not_written_over_other_files_unless_forced(folder, tmp_path, capsys):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("precious")
+    certify = ("certify", folder / "teacher", folder / "data.csv", "--target", "price", "--report", notes)
+    for command in (certify, ("read", folder / "teacher", "--report", notes), ("explore", "--out", notes)):
+        assert run(*command) == 2
+        assert "is there and is not a page: give another name, or --force" in capsys.readouterr().err
+        assert notes.read_text() == "precious"
+        assert run(*command, "--force", "--quiet") == 0
+        assert notes.read_text().lstrip().lower().startswith("<!doctype html")
+        notes.write_text("precious")
+
+
+def test_a_reading_shows_itself_in_a_notebook_and_as_a_page(tmp_path):
+    network = Network([[0.6, -0.8]], [2.0])
+    reading = planted.read(network, random_state=0)
+    assert "This is the network that the model is: 1 relu neuron on 2 inputs." in reading._repr_html_()
+    page = reading.report(tmp_path / "page.html", ["age", "income"], ["price"])
+    assert "price = 2 · relu( −0.8 · income + 0.6 · age" in page.read_text("utf-8")

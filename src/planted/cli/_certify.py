@@ -11,6 +11,7 @@ import typer
 from planted.cli._common import (
     DONE,
     NOT_RECOVERED,
+    Force,
     Json,
     Quiet,
     Seed,
@@ -45,6 +46,7 @@ def certify(
         ),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with the certificate and the fit (HTML).")] = None,
+    force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -60,7 +62,7 @@ def certify(
 
     check_source(model, "model")
     check_table(data)
-    check_file(report, "page", [model, data], force=True)
+    check_file(report, "page", [model, data], force)
 
     import numpy as np
 

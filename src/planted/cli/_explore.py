@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from planted.cli._common import DONE, Json, Quiet, Seed, check_file, print_json
+from planted.cli._common import DONE, Force, Json, Quiet, Seed, check_file, print_json
 
 
 def explore(
     out: Annotated[Path, typer.Option(help="Write the page to this file (HTML).")] = Path("explore.html"),
+    force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -20,7 +21,7 @@ def explore(
 
     The page needs no network and no server: open it in a browser.
     """
-    check_file(out, "page", force=True)
+    check_file(out, "page", force=force)
 
     from planted.pages import write_explorer
 

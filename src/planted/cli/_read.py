@@ -10,7 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, check_file, known, print_json, progress_bar
+from planted.cli._common import (
+    DONE,
+    NOT_RECOVERED,
+    Force,
+    Json,
+    Quiet,
+    Seed,
+    check_file,
+    known,
+    print_json,
+    progress_bar,
+)
 from planted.cli._report import network_report
 from planted.names import ACTIVATIONS
 
@@ -28,6 +39,7 @@ def read(
     plot: Annotated[Path | None, typer.Option(help="Draw neurons by strength, and where they turn.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page about the reading to this file (HTML).")] = None,
     trust: Annotated[bool, typer.Option("--trust", help="Open a pickle or joblib file, which runs its code.")] = False,
+    force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -42,9 +54,9 @@ def read(
     """
     known("activation", activation, ("auto", *ACTIVATIONS))
     source = [Path(model)] if Path(model).exists() else []
-    check_file(out, "model", source)
-    check_file(plot, "picture", [*source, out])
-    check_file(report, "page", [*source, out, plot])
+    check_file(out, "model", source, force)
+    check_file(plot, "picture", [*source, out], force)
+    check_file(report, "page", [*source, out, plot], force)
     opened = open_model(model, trust)
 
     import planted

@@ -13,7 +13,7 @@ from planted.pages._assemble import assemble, embedded
 from planted.pages._evidence import displayed
 from planted.pages._payload import order, payload, sentence
 from planted.pages._subject import Subject
-from planted.pages._words import KIND, STATUS
+from planted.pages._words import KIND, READ, STATUS
 
 _TERMS, _INPUTS, _NOTEBOOK_ROWS = 6, 6, 8
 _SMALL = 5e-4
@@ -99,7 +99,8 @@ def answer(subject: Subject) -> str:
             _count(network.n_features, "input"),
         )
         what = f"{neurons} on {inputs}" + (f", {network.n_outputs} outputs" if network.n_outputs > 1 else "")
-    lead = STATUS.get(subject.status) or KIND.get(subject.status) or "This is the network."
+    statuses = READ if "queries" in subject.numbers else STATUS
+    lead = statuses.get(subject.status) or KIND.get(subject.status) or "This is the network."
     return f"{lead[:-1]}: {what}."
 
 

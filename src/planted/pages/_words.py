@@ -9,6 +9,14 @@ STATUS = {
     "misfit": "This network does not explain the data.",
 }
 
+READ = {
+    "recovered": "This is the network that the model is.",
+    "estimated": "This network is close to the model.",
+    "ambiguous": "This network is equal to the model, and so are others.",
+    "misfit": "The model is not this network.",
+}
+"""Of models that were asked."""
+
 KIND = {
     "global minimum": "No network of this kind has a lower loss.",
     "local minimum": "Every network close by has a higher loss. A lower one may exist elsewhere.",
@@ -33,6 +41,9 @@ ASSUMPTION = {
     "weights have full rank k ≤ d": "No neuron's weights are a combination of the others'.",
     "weights are orthogonal": "The neurons look in perpendicular directions.",
     "ρ(σ_k) > 0": "The activation bends enough for labels to tell the neurons' directions and lengths.",
+    "every neuron has a third or fourth moment": "Averages of third or fourth order show every neuron.",
+    "the first moment that there is grows or falls with a neuron's length": "Averages tell a neuron's length.",
+    "n ≥ d poly(k, κ, log d, 1/ε)": "There are enough rows for the start by tensors; the constant is not known.",
     "d positive and d negative outputs (k ≥ 2d)": "There are enough neurons of both signs to fit every target.",
     "d outputs of one sign, none of the other (k ≥ d)": "There are enough neurons, all of one sign.",
     "n ≤ d(d+1)/2": "There are so few rows that quadratic neurons can fit all of them.",

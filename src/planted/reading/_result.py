@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from planted.networks import Network
+from planted.pages import fragment, subject_of, write_report
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,21 @@ class Reading:
     def queries_per_parameter(self) -> float:
         """Queries divided by the number of weights, biases, outputs and intercepts of the network."""
         return self.queries / max(sum(array.size for array in self.network.arrays().values()), 1)
+
+    def report(self, path: str | PathLike[str], names: Sequence[str] = (), targets: Sequence[str] = ()) -> Path:
+        """Write one HTML page about the reading; `names` are those of the inputs, `targets` those of the outputs.
+
+        >>> import tempfile
+        >>> reading = Reading(Network([[3.0, 4.0]], [2.0]), "recovered", "by construction", 10, 0.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     "recovered" in reading.report(f"{folder}/page.html", ["age", "pay"]).read_text(encoding="utf-8")
+        True
+        """
+        return write_report(path, subject_of(self, names=names, targets=targets))
+
+    def _repr_html_(self) -> str:
+        """The verdict, the formula and the strongest neurons in a notebook."""
+        return fragment(subject_of(self))
 
     def as_dict(self) -> dict[str, Any]:
         """Status, reason and numbers, without the network."""
