@@ -122,3 +122,11 @@ def test_fit_says_that_inputs_are_not_gaussian_and_refuses_unknown_ones(capsys, 
     status, _, err = run(capsys, "fit", folder / "logistic.csv", "--inputs", "logistik")
     assert status == 2
     assert "did you mean 'logistic'?" in err
+
+
+def test_fit_tests_the_rank_of_the_second_moment_beside_its_own_choice_of_width(capsys, folder):
+    status, out, _ = run(capsys, "fit", folder / "logistic.csv", "--inputs", "logistic", "--json")
+    assert status == 0
+    report = json.loads(out)
+    assert report["moment_rank"]["rank"] == report["network"]["n_hidden"] == 2
+    assert len(report["moment_rank"]["p_values"]) == 3

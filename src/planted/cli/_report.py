@@ -76,6 +76,7 @@ class Report:
 
         estimator, result = self.estimator, self.estimator.result_
         certificate, law = estimator.certificate_, getattr(estimator, "inputs_", None)
+        rank = getattr(estimator, "moment_rank_", None)
         return {
             "status": result.status,
             "reason": in_flags(result.reason),
@@ -95,6 +96,7 @@ class Report:
             "inputs": self.names,
             "input_law": None if law is None else str(law),
             "width_losses": getattr(estimator, "width_losses_", None),
+            "moment_rank": None if rank is None else vars(rank),
             "details": {name: value for name, value in result.details.items() if name not in ("restarts", "curve")},
             "restarts": [vars(restart) for restart in result.details.get("restarts", ())],
             "model": None if self.out is None else str(self.out),
@@ -111,6 +113,8 @@ class Report:
             lines.append(f"table: {self.source.words}")
         if law is not None and law.law is not None:
             lines.append(f"inputs: {law}")
+        if hasattr(estimator, "moment_rank_"):
+            lines.append(f"width: {estimator.n_hidden_} by rows left out; {estimator.moment_rank_}")
         lines.append(f"certificate: {certificate.kind} ({certificate.reason})")
         constants = result.details.get("constants")
         if constants:

@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from planted import activations
 from planted.estimators._base import PlantedEstimator, checked_width
 from planted.estimators._tables import coded_table
-from planted.inputs import InputLaw, check_inputs
+from planted.inputs import Density, InputLaw, check_inputs
 from planted.methods import METHODS, Free, Method, Problem, assumed_inputs, choose_width, joined_rows
 from planted.names import unknown
 from planted.numerics import random
 from planted.numerics.progress import Progress
 from planted.numerics.seeding import words_from
 from planted.rows import ChunkedRows, Rows, Survey
+from planted.starts import MomentRank, moment_rank, rank_is_testable
 
 
 class PlantedRegressor(RegressorMixin, PlantedEstimator):
@@ -64,6 +65,9 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     n_hidden_ : int
     width_losses_ : dict
         Held-out relative loss by width, when n_hidden="auto".
+    moment_rank_ : MomentRank
+        The number of neurons by the rank of E[y S₂], with the p-value of each rank, beside that search; where the law
+        of the inputs is known and :func:`planted.starts.rank_is_testable` says that there are enough rows.
 
     Examples
     --------
@@ -75,6 +79,7 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     """
 
     inputs_: InputLaw
+    moment_rank_: MomentRank
 
     def __init__(
         self,
@@ -147,6 +152,10 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
             return problem
         if method.width is not None:
             return replace(problem, n_hidden=method.width(problem))
+        survey = problem.survey
+        plain = survey.y.ndim == 1 and survey.weight is None
+        if plain and isinstance(self.inputs_.law, Density) and rank_is_testable(*survey.X.shape):
+            self.moment_rank_ = moment_rank(survey.X, survey.y, self.inputs_.law)
         key, width_key = random.split(problem.key)
         n, d = len(problem.survey.y), problem.n_features
         # The widest network that eight tenths of the rows can still determine.
