@@ -51,6 +51,16 @@ def test_auto_does_not_pay_for_it():
     assert "random_directions" not in METHODS["auto"](Problem.of(data.X, data.y, 2)).details
 
 
+def test_local_scores_of_a_low_degree_are_named_in_the_reason():
+    data = datasets.make_planted(1000, 2, 2, random_state=0)
+    problem = Problem.of(data.X, data.y, 2)
+    reasons = {
+        law: METHODS["score"](replace(problem, inputs=input_law(law, data.X))).reason for law in ("local", "gaussian")
+    }
+    assert "local likelihood of degree 2, below the 4 of Assumption 1(a)" in reasons["local"]
+    assert "degree" not in reasons["gaussian"]
+
+
 def test_score_says_when_a_form_of_its_loss_was_left_out(monkeypatch):
     def landscape(*args, form, **options):
         if form == "full-rank":

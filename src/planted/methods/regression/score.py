@@ -24,6 +24,7 @@ from planted.solvers import Descent, lbfgs
 from planted.starts import random_rows
 
 _STARTS = 4
+_FOURTH = 4
 _FORMS = ("full-rank", "auto")
 _WORDS = {"full-rank": "full-rank", "auto": "orthonormal"}
 
@@ -78,6 +79,11 @@ def start(problem: Problem) -> Start:
     descents: dict[str, Descent] = {}
     best: tuple[float, Start] | None = None
     remarks: list[str] = []
+    if isinstance(law, LocalLikelihood) and law.degree < _FOURTH:
+        remarks.append(
+            f"S₄ is estimated by local likelihood of degree {law.degree}, below the 4 of Assumption 1(a) of Gao et al. "
+            "(2018), so that L may not see the weights and the refinement alone decide; a density would do better"
+        )
     for form, key in zip(_FORMS, random.split(problem.key, len(_FORMS)), strict=True):
         try:
             L = ScoreLandscape(Z, y, law, form=form, n_hidden=problem.n_hidden, sample_weight=weight)
