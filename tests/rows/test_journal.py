@@ -129,6 +129,18 @@ def test_a_checkpoint_stays_until_it_is_no_longer_needed(data, tmp_path):
     assert not (tmp_path / "kept").exists()
 
 
+def test_a_kill_in_the_first_write_leaves_a_folder_that_can_be_used(tmp_path):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    (folder / ".0123abcd.77.part").write_bytes(b"{")
+    Journal(folder, {"data": "a"}).close()
+    assert (folder / "about.json").is_file()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.part").write_text("precious")
+    with pytest.raises(CheckpointError, match="is not empty and no checkpoint"):
+        Journal(tmp_path / "other", {"data": "a"})
+
+
 KILLED = """
 import os, signal, sys
 import numpy as np

@@ -101,7 +101,8 @@ class Journal:
         if not manifest.is_file():
             if resume:
                 raise CheckpointError(f"there is no checkpoint in {folder} to resume")
-            if folder.exists() and any(folder.iterdir()):
+            # A kill in the first write leaves a part of it; no run writes it any more, since the folder is held.
+            if folder.exists() and any(not entry.match(".*.part") for entry in folder.iterdir()):
                 raise CheckpointError(f"{folder} is not empty and no checkpoint: give another folder for checkpoints")
             if not folder.is_dir():
                 try:
