@@ -211,3 +211,12 @@ def test_compared_networks_know_their_rivals():
     shown = compared(LeftOut.of(Observations(X, y), 300), TANH, 8, intercept=False)
     assert shown.network < shown.linear < shown.mean
     assert shown.unbeaten == ()
+
+
+def test_rows_held_out_that_are_all_equal_say_nothing_of_a_cause():
+    answers = []
+    for row in range(3):
+        y = np.zeros(60)
+        y[row] = 1.0
+        answers.append(misfit_cause(Problem.of(X[:60, :1], y, 1), Network([[1.0]], [0.1]))[0])
+    assert None in answers

@@ -72,6 +72,8 @@ def misfit_cause(problem: Problem, network: Network) -> tuple[Cause | None, Netw
     part = replace(problem, rows=in_memory(looked), survey=looked)
     share = np.ones(held) if survey.weight is None else survey.weight[test] / np.mean(survey.weight[test])
     unit = float(np.mean(share * _deviation(survey, test, share)))
+    if unit == 0:
+        return None, None
     own = _squares(refine(part, network).network, survey, test)
     tried = list(_candidates(part, network, survey, test))
 
