@@ -82,9 +82,9 @@ def study(cells, seeds):
                 + (f"; {open_at(cell, data)} at the teacher" if result.status == "ambiguous" else ""),
                 flush=True,
             )
-    wall, cpu = np.median(seconds, axis=0)
+    (wall, cpu), most = np.median(seconds, axis=0), np.max(seconds, axis=0)[1]
     counts = ", ".join(f"{status} {said.count(status)}" for status in sorted(set(said)))
-    print(f"{len(said)} teachers: {counts}; median {wall:.1f} s, CPU {cpu:.1f} s (largest {max(seconds)[1]:.1f} s)")
+    print(f"{len(said)} teachers: {counts}; median {wall:.1f} s, CPU {cpu:.1f} s (largest {most:.1f} s)")
     print(f'"recovered" said {said.count("recovered")} times, wrongly {wrong} times')
 
 
