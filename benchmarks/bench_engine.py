@@ -24,7 +24,9 @@ RELU = activations.get("relu")
 def fit(data, k, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return PlantedRegressor(k, random_state=seed).fit(data.X, data.y)
+        return PlantedRegressor(k, activation="relu", fit_bias=False, fit_intercept=False, random_state=seed).fit(
+            data.X, data.y
+        )
 
 
 def half(seeds):

@@ -103,7 +103,11 @@ def table(names, seeds, method="auto"):
 
 def test_recovery_20_10(benchmark):
     data = CELLS["relu-20-10"].data(0)
-    benchmark.pedantic(PlantedRegressor(10, random_state=0).fit, args=(data.X, data.y), rounds=1)
+    benchmark.pedantic(
+        PlantedRegressor(10, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit,
+        args=(data.X, data.y),
+        rounds=1,
+    )
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ def fit(path: Path, hidden: int) -> None:
 
     rows = file_rows(path)
     began = time.perf_counter()
-    est = PlantedRegressor(hidden, "tanh", random_state=0).fit(rows)
+    est = PlantedRegressor(hidden, "tanh", fit_bias=False, fit_intercept=False, random_state=0).fit(rows)
     say(
         what="fit", rows=rows.n_rows, status=est.result_.status, verdict=est.verdict_.reason,
         weight_error=match(est.network_, teacher_of(rows.n_features, hidden)).weight_error,

@@ -50,7 +50,9 @@ def study(teachers: int, first: int = 0) -> tuple[int, int]:
     for seed in range(first, first + teachers):
         d, k, kind, condition, data = draw(seed)
         begin = time.perf_counter()
-        est = PlantedRegressor(k, method="landscape", random_state=seed).fit(data.X, data.y)
+        est = PlantedRegressor(
+            k, method="landscape", activation="relu", fit_bias=False, fit_intercept=False, random_state=seed
+        ).fit(data.X, data.y)
         seconds = time.perf_counter() - begin
         error, other = match(est.network_, data.teacher).weight_error, peer(data, k, seed)
         ours, theirs = ours + (error < 1e-3), theirs + (other < 1e-3)

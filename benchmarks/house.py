@@ -279,7 +279,9 @@ def _folder() -> Callable[[], object]:
     folder.mkdir()
     datasets.write_table(folder / "a.parquet", data.X[:200], data.y[:200])
     datasets.write_table(folder / "b.parquet", data.X[200:], data.y[200:])
-    return lambda: PlantedRegressor(2, random_state=0).fit("data")
+    return lambda: PlantedRegressor(2, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(
+        "data"
+    )
 
 
 WALKS: dict[str, Callable[[], Callable[[], object]]] = dict(

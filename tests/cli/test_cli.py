@@ -12,6 +12,7 @@ import pytest
 from planted import Network, datasets, match
 from planted.cli import main
 
+KNOWN = ("--method", "squared", "--activation", "relu", "--no-bias", "--no-intercept")
 COMMANDS = ("demo", "fit", "predict", "certify", "score", "plot", "explore", "reproduce")
 
 
@@ -55,7 +56,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", ["data.csv", "data.parquet", "data.npz"])
 def test_fit_predict_and_certify_round_trip(capsys, folder, tmp_path, name):
     model = tmp_path / "model"
-    status, out, err = run(capsys, "fit", folder / name, "--hidden", 2, "--method", "squared", "--out", model)
+    status, out, err = run(capsys, "fit", folder / name, "--hidden", 2, *KNOWN, "--out", model)
     assert (status, err) == (0, "")
     assert "recovered" in out
     assert match(Network.load(model), Network.load(folder / "teacher")).weight_error < 1e-8
@@ -75,9 +76,7 @@ def test_fit_predict_and_certify_round_trip(capsys, folder, tmp_path, name):
 
 def test_fit_as_json_and_plot(capsys, folder, tmp_path):
     picture = tmp_path / "fit.png"
-    status, out, _ = run(
-        capsys, "fit", folder / "data.csv", "--hidden", 2, "--method", "squared", "--json", "--plot", picture
-    )
+    status, out, _ = run(capsys, "fit", folder / "data.csv", "--hidden", 2, *KNOWN, "--json", "--plot", picture)
     report = json.loads(out)
     assert status == 0
     assert report["status"] == "recovered"
@@ -90,7 +89,7 @@ def test_a_network_that_does_not_fit_is_status_1(capsys, folder, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3))
     datasets.write_table(path, X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2)
-    status, out, _ = run(capsys, "fit", path, "--hidden", 1, "--method", "squared")
+    status, out, _ = run(capsys, "fit", path, "--hidden", 1, *KNOWN)
     assert status == 1
     assert out.startswith("misfit")
     Network(np.ones((2, 3)), np.ones(2)).save(tmp_path / "wrong")
@@ -225,7 +224,7 @@ def test_reproduce_says_how_to_go_on_when_stopped(capsys, tmp_path, monkeypatch)
 def test_fit_prints_verdict_and_intervals(capsys, tmp_path):
     data = datasets.make_planted(500, 2, 1, noise=0.1, random_state=0)
     path = datasets.write_table(tmp_path / "rows.csv", data.X, data.y)
-    asked = ("fit", str(path), "--hidden", "1", "--method", "squared", "--intervals", "0.9", "--quiet")
+    asked = ("fit", str(path), "--hidden", "1", *KNOWN, "--intervals", "0.9", "--quiet")
     code, out, _ = run(capsys, *asked, "--json")
     assert code == 0
     report = json.loads(out)

@@ -15,7 +15,7 @@ from planted.cli import main
 from planted.datasets import make_planted
 
 DATA = make_planted(120, 2, 1, random_state=0)
-FAST = ("--hidden", 1, "--method", "squared", "--activation", "relu", "--json")
+FAST = ("--hidden", 1, "--method", "squared", "--activation", "relu", "--no-bias", "--no-intercept", "--json")
 
 
 def run(capsys, *arguments):

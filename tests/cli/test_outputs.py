@@ -39,7 +39,19 @@ def table(tmp_path_factory):
 
 
 def test_a_fit_writes_a_model_that_says_what_it_belongs_to(table, tmp_path, capsys):
-    status, _, _ = run(capsys, "fit", table, "--hidden", 1, "--activation", "tanh", "--out", tmp_path / "model")
+    status, _, _ = run(
+        capsys,
+        "fit",
+        table,
+        "--hidden",
+        1,
+        "--activation",
+        "tanh",
+        "--no-bias",
+        "--no-intercept",
+        "--out",
+        tmp_path / "model",
+    )
     assert status == 0
     about = model_about(tmp_path / "model")
     assert about["file"] == "rows.csv"
@@ -55,7 +67,9 @@ def test_outputs_are_refused_before_the_work(out, table, tmp_path, capsys, monke
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "rows.csv").symlink_to(table)
     before = table.read_bytes()
-    status, printed, err = run(capsys, "fit", "rows.csv", "--hidden", 1, "--out", out)
+    status, printed, err = run(
+        capsys, "fit", "rows.csv", "--hidden", 1, "--activation", "relu", "--no-bias", "--no-intercept", "--out", out
+    )
     assert (status, printed) == (2, "")
     assert err.count("\n") == 1
     model = tmp_path / "model"
@@ -77,7 +91,19 @@ def test_a_result_that_cannot_be_written_is_printed_and_the_checkpoint_stays(tmp
     model = tmp_path / "model"
     Network(np.ones((1, 60)), [1.0]).save(model)
     before = model.read_bytes()
-    command = ["fit", tmp_path / "rows.npy", "--hidden", 1, "--activation", "tanh", "--json", "--out", model]
+    command = [
+        "fit",
+        tmp_path / "rows.npy",
+        "--hidden",
+        1,
+        "--activation",
+        "tanh",
+        "--no-bias",
+        "--no-intercept",
+        "--json",
+        "--out",
+        model,
+    ]
     checkpoint = ["--checkpoint", tmp_path / "kept"]
     # Too small for the model alone: the passes of so few rows are written before.
     from planted.networks import _format
@@ -105,7 +131,9 @@ def test_a_result_that_cannot_be_written_is_printed_and_the_checkpoint_stays(tmp
 def test_blocks_leave_nothing_behind_and_need_no_folder_of_their_own(table, tmp_path, capsys, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    status, _, _ = run(capsys, "fit", table, "--hidden", 1, "--activation", "tanh", "--engine", "files")
+    status, _, _ = run(
+        capsys, "fit", table, "--hidden", 1, "--activation", "tanh", "--no-bias", "--no-intercept", "--engine", "files"
+    )
     assert status == 0
     assert not list((tmp_path / "here").iterdir())
 

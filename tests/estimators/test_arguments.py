@@ -23,7 +23,7 @@ def test_a_width_that_cannot_be_is_one_sentence(kind, width):
 @pytest.mark.parametrize("unit", [1e200, 1e-200])
 def test_targets_of_any_size_are_rescaled_and_fitted(unit):
     data = make_planted(300, 3, 1, activation="tanh", random_state=0)
-    est = PlantedRegressor(1, "tanh", random_state=0).fit(data.X, data.y * unit)
+    est = PlantedRegressor(1, "tanh", fit_bias=False, fit_intercept=False, random_state=0).fit(data.X, data.y * unit)
     assert est.result_.status == "recovered"
     shrunk = est.network_.replace(output=est.network_.output / unit)
     assert match(shrunk, data.teacher).weight_error < 1e-8
@@ -35,9 +35,9 @@ def test_targets_of_any_size_are_rescaled_and_fitted(unit):
 def test_masked_and_complex_values_are_refused():
     X, y = np.random.default_rng(0).standard_normal((20, 2)), np.arange(20.0)
     with pytest.raises(ValueError, match="X has masked values"):
-        PlantedRegressor(1).fit(np.ma.masked_greater(X, 1.0), y)
+        PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False).fit(np.ma.masked_greater(X, 1.0), y)
     with pytest.raises(ValueError, match=r"[Cc]omplex"):
-        PlantedRegressor(1).fit(X + 1j, y)
+        PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False).fit(X + 1j, y)
     with pytest.raises(ValueError, match="complex numbers"):
         Network(np.eye(2) * 1j, np.ones(2))
 
@@ -68,6 +68,8 @@ def test_inputs_left_open_are_called_by_their_names():
     X[:, 4] = X[:, 1]
     y = Network(rng.standard_normal((1, 5)), [1.0]).predict(X)
     names = ["age", "dose", "weight", "height", "copy of dose"]
-    est = PlantedRegressor(1, random_state=0).fit(X, y, names=names)
+    est = PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(
+        X, y, names=names
+    )
     assert est.result_.status == "ambiguous"
     assert "in the weights of inputs dose, copy of dose" in est.result_.reason

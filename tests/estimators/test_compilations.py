@@ -20,20 +20,20 @@ assert count, "compilations are not seen"
 from planted import PlantedRegressor, datasets
 data = datasets.make_planted(5000, 10, 5, weights="gaussian", output="mixed", random_state=0)
 count.clear()
-PlantedRegressor(5, random_state=0).fit(data.X, data.y)
+PlantedRegressor(5, 'relu', fit_bias=False, fit_intercept=False, random_state=0).fit(data.X, data.y)
 print(len(count))
 PlantedRegressor(random_state=0).fit(data.X, data.y)
 print(len(count))
 count.clear()
-PlantedRegressor(5, random_state=0).fit(data.X[:3217], data.y[:3217])
+PlantedRegressor(5, 'relu', fit_bias=False, fit_intercept=False, random_state=0).fit(data.X[:3217], data.y[:3217])
 print(len(count))
 """
 
 
 def test_few_programs_are_compiled():
-    """Of a default fit, of that and one of unknown width, and of another number of rows after them."""
+    """Of a fit with everything known, of that and one with nothing known, and of another number of rows after them."""
     run = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, check=True)
-    default, unknown_width, other_rows = map(int, run.stdout.split())
-    assert default <= 12
-    assert unknown_width <= 20
+    known, unknown, other_rows = map(int, run.stdout.split())
+    assert known <= 12
+    assert unknown <= 20
     assert other_rows <= 2

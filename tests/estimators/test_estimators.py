@@ -37,7 +37,9 @@ QUICK = ("check_dict_unchanged", "check_fit2d_1feature", "check_n_features_in", 
 
 def hard_checks():
     for method in ("landscape", "hermite"):
-        for estimator, check in estimator_checks_generator(PlantedRegressor(1, method=method, random_state=0)):
+        for estimator, check in estimator_checks_generator(
+            PlantedRegressor(1, method=method, activation="relu", fit_bias=False, fit_intercept=False, random_state=0)
+        ):
             name = check.func.__name__
             if name in HARD:
                 marks = () if name in QUICK else (pytest.mark.slow,)
@@ -55,14 +57,22 @@ def test_scikit_learn_checks_of_the_default(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([PlantedRegressor(n_hidden=2, method="squared", random_state=0)])
+@parametrize_with_checks(
+    [
+        PlantedRegressor(
+            n_hidden=2, method="squared", activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+        )
+    ]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 def test_an_unknown_option_of_fit_is_refused():
     with pytest.raises(TypeError, match="takes X, y and sample_weight, not weights"):
-        PlantedRegressor(1).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], weights=[1, 1, 1])
+        PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False).fit(
+            [[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], weights=[1, 1, 1]
+        )
 
 
 def test_every_method_has_its_name():
@@ -76,7 +86,9 @@ def planted_data():
 
 @pytest.mark.parametrize("method", ["landscape", "hermite", "squared", "auto"])
 def test_methods_recover(method, planted_data):
-    est = PlantedRegressor(3, method=method, random_state=0).fit(planted_data.X, planted_data.y)
+    est = PlantedRegressor(
+        3, method=method, activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+    ).fit(planted_data.X, planted_data.y)
     assert est.result_.status == "recovered"
     found = match(est.network_, planted_data.teacher)
     assert found.weight_error < 1e-8
@@ -86,7 +98,12 @@ def test_methods_recover(method, planted_data):
 
 
 def test_same_seed_same_answer(planted_data):
-    first, second = (PlantedRegressor(3, random_state=5).fit(planted_data.X, planted_data.y) for _ in range(2))
+    first, second = (
+        PlantedRegressor(3, activation="relu", fit_bias=False, fit_intercept=False, random_state=5).fit(
+            planted_data.X, planted_data.y
+        )
+        for _ in range(2)
+    )
     np.testing.assert_array_equal(first.network_.weights, second.network_.weights)
 
 
@@ -96,7 +113,9 @@ def test_landscape_recovers_inputs_with_a_mean_and_covariance(seed):
     mixing = np.eye(4) + 0.4 * rng.standard_normal((4, 4))
     law = Gaussian(0.3 * rng.standard_normal(4), mixing @ mixing.T)
     data = datasets.make_planted(20_000, 4, 3, output="positive", inputs=law, random_state=seed)
-    est = PlantedRegressor(3, method="landscape", random_state=seed).fit(data.X, data.y)
+    est = PlantedRegressor(
+        3, method="landscape", activation="relu", fit_bias=False, fit_intercept=False, random_state=seed
+    ).fit(data.X, data.y)
     assert match(est.network_, data.teacher).weight_error < 1e-8
 
 
@@ -105,19 +124,25 @@ def test_landscape_recovers_a_smooth_activation():
     data = datasets.make_planted(
         30_000, 4, 3, activation="softplus", weights="correlated", output="positive", random_state=1
     )
-    est = PlantedRegressor(3, "softplus", method="landscape", random_state=0).fit(data.X, data.y)
+    est = PlantedRegressor(3, "softplus", method="landscape", fit_bias=False, fit_intercept=False, random_state=0).fit(
+        data.X, data.y
+    )
     assert match(est.network_, data.teacher).weight_error < 1e-6
 
 
 def test_biases_are_recovered():
     data = datasets.make_planted(3000, 3, 2, activation="tanh", output="mixed", bias=True, random_state=2)
-    est = PlantedRegressor(2, "tanh", method="squared", fit_bias=True, random_state=0).fit(data.X, data.y)
+    est = PlantedRegressor(2, "tanh", method="squared", fit_bias=True, fit_intercept=False, random_state=0).fit(
+        data.X, data.y
+    )
     assert match(est.network_, data.teacher).weight_error < 1e-8
 
 
 def test_noise_is_not_called_recovered(planted_data):
     y = planted_data.y + 0.1 * np.random.default_rng(0).standard_normal(len(planted_data.y))
-    est = PlantedRegressor(3, method="squared", random_state=0).fit(planted_data.X, y)
+    est = PlantedRegressor(
+        3, method="squared", activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+    ).fit(planted_data.X, y)
     assert est.result_.status == "estimated"
     assert est.result_.loss == pytest.approx(0.005, rel=0.1)
     assert match(est.network_, planted_data.teacher).weight_error < 0.05
@@ -126,7 +151,9 @@ def test_noise_is_not_called_recovered(planted_data):
 def test_landscape_says_when_outputs_are_not_positive(planted_data):
     y = -np.sum(planted_data.X**2, axis=1)
     with pytest.warns(ConvergenceWarning, match="F was not minimised .*fewer than 3 positive eigenvalues"):
-        est = PlantedRegressor(3, method="landscape", random_state=0).fit(planted_data.X, y)
+        est = PlantedRegressor(
+            3, method="landscape", activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+        ).fit(planted_data.X, y)
     assert est.result_.status == "misfit"
     assert est.result_.details["landscape"] == "not minimised"
     assert est.result_.relative_loss < 1
@@ -135,7 +162,9 @@ def test_landscape_says_when_outputs_are_not_positive(planted_data):
 @pytest.mark.slow
 def test_width_is_found():
     data = datasets.make_planted(600, 3, 3, output="positive", random_state=0)
-    est = PlantedRegressor(random_state=0, method="squared").fit(data.X, data.y)
+    est = PlantedRegressor(
+        activation="relu", fit_bias=False, fit_intercept=False, random_state=0, method="squared"
+    ).fit(data.X, data.y)
     assert est.n_hidden_ == 3
     assert est.width_losses_[3] < 1e-3 * est.width_losses_[2]
 
@@ -143,17 +172,28 @@ def test_width_is_found():
 def test_pipeline_grid_search_and_frames(planted_data):
     X, y = planted_data.X[:300], planted_data.y[:300]
     columns = [f"x{i}" for i in range(4)]
-    pipeline = make_pipeline(StandardScaler(with_mean=False), PlantedRegressor(3, method="squared", random_state=0))
+    pipeline = make_pipeline(
+        StandardScaler(with_mean=False),
+        PlantedRegressor(3, method="squared", activation="relu", fit_bias=False, fit_intercept=False, random_state=0),
+    )
     assert pipeline.fit(pd.DataFrame(X, columns=columns), y).score(pd.DataFrame(X, columns=columns), y) > 0.9
     frame = pl.DataFrame(X, schema=columns)
-    est = PlantedRegressor(3, method="squared", random_state=0).fit(frame, pl.Series(y))
+    est = PlantedRegressor(
+        3, method="squared", activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+    ).fit(frame, pl.Series(y))
     np.testing.assert_allclose(est.predict(frame), est.network_.predict(X))
     assert list(est.feature_names_in_) == columns
-    search = GridSearchCV(PlantedRegressor(method="squared", random_state=0), {"n_hidden": [1, 3]}, cv=2).fit(X, y)
+    search = GridSearchCV(
+        PlantedRegressor(method="squared", activation="relu", fit_bias=False, fit_intercept=False, random_state=0),
+        {"n_hidden": [1, 3]},
+        cv=2,
+    ).fit(X, y)
     assert search.best_params_["n_hidden"] == 3
 
 
 def test_fitted_state_keeps_no_reference_to_the_data(planted_data):
-    est = PlantedRegressor(3, method="squared", random_state=0).fit(planted_data.X, planted_data.y)
+    est = PlantedRegressor(
+        3, method="squared", activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+    ).fit(planted_data.X, planted_data.y)
     held = [value for value in vars(est).values() if isinstance(value, np.ndarray)]
     assert all(not np.shares_memory(value, planted_data.X) for value in held)

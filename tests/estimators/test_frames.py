@@ -42,7 +42,7 @@ def test_one_fit_from_a_table_with_text(kind):
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
 def test_text_and_missing_values_name_the_argument(kind):
-    est = PlantedRegressor(1)
+    est = PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False)
     with pytest.raises(ValueError, match="column 'city' holds text; categorical=True"):
         fitted_table(est, frames(COLUMNS)[kind], Y, None, {})
     holes = {"u": [1.0, None, 3.0], "v": [1.0, 2.0, 3.0]}
@@ -60,17 +60,25 @@ def test_text_and_missing_values_name_the_argument(kind):
 def test_columns_are_named_in_a_warning():
     frame = pd.DataFrame({"id": np.arange(300), "u": U, "twice": 2 * U})
     with pytest.warns(TableWarning) as caught:
-        fitted_table(PlantedRegressor(1), frame, Y, None, {})
+        fitted_table(PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False), frame, Y, None, {})
     words = [str(entry.message) for entry in caught]
     assert words[0] == "column 'id' counts the rows: leave it out with exclude=['id']"
     assert words[1].startswith("column 'twice' repeats 'u'")
-    X, _, _ = fitted_table(PlantedRegressor(1), frame, Y, None, {"exclude": ["id", "twice"]})
+    X, _, _ = fitted_table(
+        PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False),
+        frame,
+        Y,
+        None,
+        {"exclude": ["id", "twice"]},
+    )
     assert X.columns == ["u"]
 
 
 def test_options_of_tables_need_a_table():
     with pytest.raises(TypeError, match="categorical= is for tables with named columns"):
-        PlantedRegressor(1).fit(np.ones((3, 1)), [1.0, 2.0, 3.0], categorical=True)
+        PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False).fit(
+            np.ones((3, 1)), [1.0, 2.0, 3.0], categorical=True
+        )
 
 
 def test_labels_of_a_table_stay_text():

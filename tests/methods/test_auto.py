@@ -155,15 +155,21 @@ def test_integer_weights_count_like_repeated_rows(data):
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 3, 300)
     X, y = data.X[:300], data.y[:300] + 0.05 * rng.standard_normal(300)
-    first = PlantedRegressor(4, random_state=0).fit(X, y, sample_weight=weight)
-    second = PlantedRegressor(4, random_state=0).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    first = PlantedRegressor(4, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(
+        X, y, sample_weight=weight
+    )
+    second = PlantedRegressor(4, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(
+        np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    )
     np.testing.assert_allclose(first.predict(X), second.predict(X), atol=1e-5)
     with pytest.raises(ValueError, match="egative"):
-        PlantedRegressor(4).fit(X, y, sample_weight=-np.ones(300))
+        PlantedRegressor(4, activation="relu", fit_bias=False, fit_intercept=False).fit(
+            X, y, sample_weight=-np.ones(300)
+        )
 
 
 def test_estimator_says_what_it_knows(data):
-    est = PlantedRegressor(random_state=0).fit(data.X, data.y)
+    est = PlantedRegressor(activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(data.X, data.y)
     assert est.n_hidden_ == 4
     assert est.verdict_.status == est.result_.status == "recovered"
     assert match(est.network_, data.teacher).weight_error < 1e-6

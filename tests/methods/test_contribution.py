@@ -24,7 +24,9 @@ def test_angles_do_not_see_order_sign_or_length():
 
 def test_the_result_tells_directions_that_are_right_from_random_ones():
     data = datasets.make_planted(10_000, 3, 3, weights="correlated", output="positive", random_state=3)
-    est = PlantedRegressor(3, method="landscape", inputs="gaussian", activation="relu", random_state=0)
+    est = PlantedRegressor(
+        3, method="landscape", inputs="gaussian", activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+    )
     est.fit(data.X, data.y)
     details = est.result_.details
     assert match(est.network_, data.teacher).weight_error < 1e-8

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 def test_random_labels_are_fitted_and_never_recovered(activation, d, k):
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((40, d)), rng.standard_normal(40)
-    est = PlantedRegressor(k, activation, method="interpolate", random_state=0).fit(X, y)
+    est = PlantedRegressor(
+        k, activation, method="interpolate", fit_bias=False, fit_intercept=False, random_state=0
+    ).fit(X, y)
     assert est.result_.status == "ambiguous"
     assert est.certificate_.kind == "global minimum"
     np.testing.assert_allclose(est.predict(X), y, atol=1e-8)
@@ -42,14 +44,18 @@ def test_what_cannot_be_fitted_is_a_misfit_that_says_why():
     # Quadratic neurons are a symmetric matrix: ten numbers do not pass through thirty random targets.
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
-    est = PlantedRegressor(12, "quadratic", method="interpolate", random_state=0).fit(X, y)
+    est = PlantedRegressor(
+        12, "quadratic", method="interpolate", fit_bias=False, fit_intercept=False, random_state=0
+    ).fit(X, y)
     assert est.result_.status == "misfit"
     assert "a matrix of 10 numbers" in est.result_.reason
 
 
 def test_the_width_is_that_of_the_paper_where_it_is_left_open():
     rng = np.random.default_rng(0)
-    est = PlantedRegressor("auto", "softplus", method="interpolate", random_state=0)
+    est = PlantedRegressor(
+        "auto", "softplus", method="interpolate", fit_bias=False, fit_intercept=False, random_state=0
+    )
     est.fit(rng.standard_normal((20, 5)), rng.standard_normal(20))
     assert est.n_hidden_ == 6
 

@@ -113,14 +113,18 @@ def test_what_auto_decides():
 def test_wrong_inputs_get_one_sentence(inputs, error, message, method):
     X = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(error, match=message):
-        PlantedRegressor(1, method=method, inputs=inputs, random_state=0).fit(X, X[:, 0])
+        PlantedRegressor(
+            1, method=method, inputs=inputs, activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+        ).fit(X, X[:, 0])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("inputs", [Logistic(3), "logistic", "auto", LocalLikelihood("rule")], ids=repr)
 def test_the_front_door_takes_every_kind_of_inputs(inputs):
     data = datasets.make_planted(5000, 3, 2, inputs=Logistic(3), random_state=0)
-    est = PlantedRegressor(2, method="score", inputs=inputs, random_state=0).fit(data.X, data.y)
+    est = PlantedRegressor(
+        2, method="score", inputs=inputs, activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+    ).fit(data.X, data.y)
     assert est.method_ == "score"
     assert str(est.inputs_) == est.result_.details["inputs"]
     assert match(est.network_, data.teacher).weight_error < 1e-8
@@ -130,14 +134,20 @@ def test_the_front_door_takes_every_kind_of_inputs(inputs):
 def test_gaussian_methods_warn_about_other_inputs():
     data = datasets.make_planted(3000, 3, 2, inputs=Logistic(3), random_state=0)
     with pytest.warns(InputsWarning, match=r"assumes Gaussian inputs, .* not Gaussian: .* method='score' does not"):
-        est = PlantedRegressor(2, method="landscape", random_state=0).fit(data.X, data.y)
+        est = PlantedRegressor(
+            2, method="landscape", activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+        ).fit(data.X, data.y)
     assert est.inputs_.gaussian is False
 
 
 def test_methods_without_assumptions_do_not_test():
     data = datasets.make_planted(500, 3, 2, inputs=Logistic(3), random_state=0)
-    est = PlantedRegressor(2, random_state=0).fit(data.X, data.y)
+    est = PlantedRegressor(2, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(
+        data.X, data.y
+    )
     assert est.inputs_.law is None
     assert "not tested" in str(est.inputs_)
-    est = PlantedRegressor(2, inputs="logistic", random_state=0).fit(data.X, data.y)
+    est = PlantedRegressor(
+        2, inputs="logistic", activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+    ).fit(data.X, data.y)
     assert "fitted, but method='auto' assumes nothing of the inputs" in str(est.inputs_)

@@ -50,7 +50,7 @@ def test_left_out_network_against_refits():
 
 
 def test_noise_is_no_network():
-    est = PlantedRegressor(1, activation="relu", random_state=0).fit(X, NOISE)
+    est = PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(X, NOISE)
     assert est.result_.status == "ambiguous"
     assert "than the mean" in est.result_.reason
     assert "only noise" in est.result_.reason

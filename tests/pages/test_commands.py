@@ -34,7 +34,21 @@ def folder(tmp_path_factory):
 
 def test_fit_writes_a_report(folder, tmp_path, capsys):
     out, page = tmp_path / "model", tmp_path / "report.html"
-    common = ("fit", folder / "data.csv", "--target", "price", "--hidden", 1, "--method", "squared", "--json")
+    common = (
+        "fit",
+        folder / "data.csv",
+        "--target",
+        "price",
+        "--hidden",
+        1,
+        "--method",
+        "squared",
+        "--activation",
+        "relu",
+        "--no-bias",
+        "--no-intercept",
+        "--json",
+    )
     assert run(*common, "--out", out, "--report", page) == 0
     assert json.loads(capsys.readouterr().out)["report"] == str(page)
     text = page.read_text("utf-8")

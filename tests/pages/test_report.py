@@ -20,7 +20,9 @@ NAMES = ["age", "income", "height & <width>"]
 @pytest.fixture(scope="module")
 def fitted():
     data = datasets.make_planted(1500, 3, 2, output="mixed", noise=0.1, random_state=0)
-    return PlantedRegressor(2, random_state=0).fit(pd.DataFrame(data.X, columns=NAMES), data.y), data
+    return PlantedRegressor(2, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(
+        pd.DataFrame(data.X, columns=NAMES), data.y
+    ), data
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +186,7 @@ def test_notebooks_show_the_verdict(fitted):
     assert "age" in html
     assert "<script" not in html
     assert est._repr_mimebundle_()["text/html"] == html
-    assert "PlantedRegressor" in PlantedRegressor()._repr_html_()
+    assert "PlantedRegressor" in PlantedRegressor(activation="relu", fit_bias=False, fit_intercept=False)._repr_html_()
     assert "92 more neurons and 92 more inputs" in fragment(large())
 
 

@@ -35,7 +35,9 @@ class Stopping(LocalEngine):
 def fitted(data, stop=None, y=None, seed=0, **options):
     rows = block_rows(data.X, data.y if y is None else y, chunk_rows=900)
     rows = type(rows)(rows.chunks, rows.row_shape, Stopping(stop), rows.names)
-    return PlantedRegressor(2, "tanh", random_state=seed).fit(rows, sample_rows=1000, **options)
+    return PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False, random_state=seed).fit(
+        rows, sample_rows=1000, **options
+    )
 
 
 @pytest.fixture
@@ -159,7 +161,8 @@ def counted(*args):
 os.fsync = counted
 rows = block_rows(data.X, data.y, chunk_rows=900)
 resume = os.path.isfile(os.path.join(sys.argv[1], "about.json"))
-est = PlantedRegressor(2, "tanh", random_state=0).fit(rows, sample_rows=1000, checkpoint=sys.argv[1], resume=resume)
+est = PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False, random_state=0)
+est.fit(rows, sample_rows=1000, checkpoint=sys.argv[1], resume=resume)
 print(est.network_.weights.tobytes().hex())
 """
 
@@ -168,7 +171,7 @@ print(est.network_.weights.tobytes().hex())
 def test_kills_in_the_middle_of_writes_leave_a_checkpoint_that_resumes_to_the_same_bits(data, tmp_path):
     rng = np.random.default_rng(0)
     rows = block_rows(data.X, data.y, chunk_rows=900)
-    calm = PlantedRegressor(2, "tanh", random_state=0).fit(rows, sample_rows=1000)
+    calm = PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False, random_state=0).fit(rows, sample_rows=1000)
     expected = calm.network_.weights.tobytes().hex()
     for trial in range(3):
         folder = tmp_path / f"kept{trial}"

@@ -168,7 +168,7 @@ def dasked(X, y, engine):
 
 @pytest.fixture(scope="module")
 def memory(data):
-    return PlantedRegressor(2, "tanh", random_state=0).fit(data.X, data.y)
+    return PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False, random_state=0).fit(data.X, data.y)
 
 
 def blocks(X, y, folder, engine):
@@ -300,7 +300,7 @@ def _pool_threads():
 
 def test_certificates_and_standard_errors_over_chunks(data):
     rows = block_rows(data.X, data.y, chunk_rows=1700)
-    est = PlantedRegressor(2, "tanh", random_state=0).fit(rows)
+    est = PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False, random_state=0).fit(rows)
     params = {"weights": est.network_.weights, "output": est.network_.output}
     memory = Squared(data.X, data.y, "tanh")
     ours, theirs = certify(Squared.on(rows, memory.activation), params), certify(memory, params)
@@ -316,12 +316,12 @@ def test_certificates_and_standard_errors_over_chunks(data):
 @pytest.mark.parametrize("method", ["score", "hermite", "quadratic"])
 def test_a_method_that_needs_memory_says_so(method, data):
     with pytest.raises(ValueError, match=f"method='{method}' needs all rows in memory at once; for files and clusters"):
-        PlantedRegressor(2, "tanh", method=method).fit(block_rows(data.X, data.y))
+        PlantedRegressor(2, "tanh", method=method, fit_bias=False, fit_intercept=False).fit(block_rows(data.X, data.y))
 
 
 def test_a_sample_too_small_for_the_unknowns_is_refused(data):
     with pytest.raises(ValueError, match="whose 5 rows cannot determine 10 unknowns; give a larger sample_rows"):
-        PlantedRegressor(2, "tanh").fit(block_rows(data.X, data.y), sample_rows=5)
+        PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False).fit(block_rows(data.X, data.y), sample_rows=5)
 
 
 def test_kinks_are_counted_over_chunks():
@@ -336,7 +336,9 @@ def test_kinks_are_counted_over_chunks():
 
 
 def fitted(rows, **options):
-    return PlantedRegressor(2, "tanh", random_state=0).fit(rows, sample_rows=2000, **options)
+    return PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False, random_state=0).fit(
+        rows, sample_rows=2000, **options
+    )
 
 
 def on(engine, data):
@@ -366,7 +368,7 @@ def test_a_checkpoint_of_something_else_is_refused(data, tmp_path):
     with pytest.raises(CheckpointError, match="holds the checkpoint of an earlier run: resume it"):
         fitted(on(Counted(), data), checkpoint=folder)
     with pytest.raises(CheckpointError, match="of another computation: its random_state is '0', not '1'"):
-        PlantedRegressor(2, "tanh", random_state=1).fit(
+        PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False, random_state=1).fit(
             on(Counted(), data), sample_rows=2000, checkpoint=folder, resume=True
         )
     changed = data.y.copy()
@@ -473,7 +475,7 @@ def test_a_lost_scheduler_is_an_error_and_the_checkpoint_resumes(data, memory, t
             engine = dask_engine(json.loads(address.read_text())["address"])
 
         rows = file_rows(path, engine=engine, chunk_rows=1700)
-        est = PlantedRegressor(2, "tanh", random_state=0)
+        est = PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False, random_state=0)
         fold = engine.fold
 
         def doomed(chunks, work):
@@ -533,7 +535,17 @@ def run(arguments, capsys):
 
 def test_fit_reads_a_folder_in_blocks(data, tmp_path, capsys):
     path = write(tmp_path, "folder", data.X, data.y)
-    options = ["--hidden", 2, "--activation", "tanh", "--json", "--checkpoint", tmp_path / "kept"]
+    options = [
+        "--hidden",
+        2,
+        "--activation",
+        "tanh",
+        "--no-bias",
+        "--no-intercept",
+        "--json",
+        "--checkpoint",
+        tmp_path / "kept",
+    ]
     status, out, _ = run(["fit", path, *options], capsys)
     assert status == 0
     report = json.loads(out)
@@ -544,7 +556,19 @@ def test_fit_reads_a_folder_in_blocks(data, tmp_path, capsys):
 
 def test_ctrl_c_leaves_a_checkpoint_that_resumes(data, tmp_path, capsys, monkeypatch):
     path = write(tmp_path, "npy", data.X, data.y)
-    command = ["fit", path, "--hidden", 2, "--activation", "tanh", "--json", "--checkpoint", tmp_path / "kept"]
+    command = [
+        "fit",
+        path,
+        "--hidden",
+        2,
+        "--activation",
+        "tanh",
+        "--no-bias",
+        "--no-intercept",
+        "--json",
+        "--checkpoint",
+        tmp_path / "kept",
+    ]
     each = LocalEngine.each
 
     def interrupted(self, chunks, task, *args):
@@ -563,7 +587,7 @@ def test_ctrl_c_leaves_a_checkpoint_that_resumes(data, tmp_path, capsys, monkeyp
     status, out, _ = run([*command, "--resume"], capsys)
     assert status == 0
     weights = np.array(json.loads(out)["network"]["weights"])
-    calm = PlantedRegressor(2, "tanh", random_state=0).fit(path)
+    calm = PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False, random_state=0).fit(path)
     assert np.array_equal(weights, calm.network_.weights)
 
 
@@ -593,7 +617,9 @@ def test_requests_that_cannot_be_met_are_one_sentence(arguments, sentence, data,
 
 def test_progress_tells_the_time_left(data, monkeypatch):
     heard = []
-    est = PlantedRegressor(2, "tanh", random_state=0, progress=lambda *words: heard.append(words))
+    est = PlantedRegressor(
+        2, "tanh", fit_bias=False, fit_intercept=False, random_state=0, progress=lambda *words: heard.append(words)
+    )
     rows = block_rows(data.X, data.y, chunk_rows=100)
     monkeypatch.setattr("planted.rows._progress._EVERY", 0.0)
     est.fit(rows, sample_rows=2000)
@@ -614,7 +640,9 @@ def test_the_landscape_from_chunks_says_what_it_says_from_arrays():
     data = make_planted(4000, 4, 3, output="mixed", random_state=0)
     reasons = []
     for rows, options in ((data.X, {}), (block_rows(data.X, data.y, chunk_rows=1500), {"sample_rows": 1500})):
-        est = PlantedRegressor(3, method="landscape", random_state=0)
+        est = PlantedRegressor(
+            3, method="landscape", activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+        )
         est.fit(rows, data.y if rows is data.X else None, **options)
         reasons.append(est.result_.reason)
         assert est.result_.details["landscape"] == "not minimised"
@@ -624,7 +652,9 @@ def test_the_landscape_from_chunks_says_what_it_says_from_arrays():
 def test_a_law_of_the_inputs_that_is_not_known_is_refused_before_any_work(data, tmp_path):
     rows = block_rows(data.X, data.y, chunk_rows=1700)
     with pytest.raises(ValueError, match="did you mean 'logistic'"):
-        PlantedRegressor(2, "tanh", inputs="logistik", random_state=0).fit(rows, checkpoint=tmp_path / "kept")
+        PlantedRegressor(2, "tanh", inputs="logistik", fit_bias=False, fit_intercept=False, random_state=0).fit(
+            rows, checkpoint=tmp_path / "kept"
+        )
     assert rows.engine.counts.passes == 0
     assert not (tmp_path / "kept").exists()
 
@@ -638,7 +668,7 @@ def test_several_targets_are_read_from_files(tmp_path):
     pl.DataFrame(np.column_stack([X, Y]), schema=names, orient="row").write_parquet(tmp_path / "rows.parquet")
     rows = file_rows(tmp_path / "rows.parquet", ["u", "v"], chunk_rows=1000)
     assert rows.names == ("x0", "x1", "x2")
-    est = PlantedRegressor(2, "tanh", random_state=0).fit(rows, sample_rows=1500)
+    est = PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False, random_state=0).fit(rows, sample_rows=1500)
     assert est.result_.status == "recovered"
     assert match(est.network_, teacher).weight_error < 1e-8
 

@@ -49,6 +49,11 @@ def test_an_odd_activation_has_no_second_moment():
 
 def test_it_stands_beside_the_width_search():
     data = datasets.make_planted(3000, 3, 2, weights="correlated", random_state=0)
-    est = PlantedRegressor(inputs="gaussian", random_state=0).fit(data.X, data.y)
+    est = PlantedRegressor(
+        inputs="gaussian", activation="relu", fit_bias=False, fit_intercept=False, random_state=0
+    ).fit(data.X, data.y)
     assert est.moment_rank_.rank == est.n_hidden_ == 2
-    assert not hasattr(PlantedRegressor(2, random_state=0).fit(data.X, data.y), "moment_rank_")
+    assert not hasattr(
+        PlantedRegressor(2, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(data.X, data.y),
+        "moment_rank_",
+    )

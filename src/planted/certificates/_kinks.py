@@ -115,6 +115,8 @@ def find_kinks(objective: Objective, params: Params, tolerance: float = 1e-9) ->
     checked = objective.check(params)
     if objective.model is None or not objective.model.activation.kinks:
         return SMOOTH
+    if not np.size(named(checked).get("weights", 1.0)):
+        return SMOOTH
     fit = cast(Fit, objective)
     activation = fit.activation
     if is_small(fit, checked):

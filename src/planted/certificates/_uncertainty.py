@@ -168,8 +168,13 @@ class Uncertainty:
 
     @property
     def relative_error(self) -> float:
-        """The larger of the relative errors of the neurons, weights with biases, and of the outputs."""
-        layers = [(self._first_layer, "bias"), ("output",)]
+        """The larger of the relative errors of the neurons, weights with biases, and of the outputs.
+
+        Without neurons that of the linear part and the intercept.
+        """
+        layers: list[tuple[str, ...]] = [(self._first_layer, "bias"), ("output",)]
+        if not self.estimate[self._first_layer].size:
+            layers = [("skip", "intercept")]
         sizes = []
         for names in layers:
             there = [name for name in names if name in self.errors]

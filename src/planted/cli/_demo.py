@@ -45,7 +45,15 @@ def demo(
     if not as_json:
         typer.echo(f"planted: {hidden} ReLU neurons on {features} inputs, {samples} rows, no noise")
     with progress_bar(quiet) as report:
-        estimator = PlantedRegressor(hidden, method="landscape", random_state=seed, progress=report)
+        estimator = PlantedRegressor(
+            hidden,
+            method="landscape",
+            activation="relu",
+            fit_bias=False,
+            fit_intercept=False,
+            random_state=seed,
+            progress=report,
+        )
         estimator.fit(data.X, data.y)
     distance = match(estimator.network_, data.teacher)
     usual = _usual_way(data.X, data.y, hidden, seed)

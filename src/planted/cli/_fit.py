@@ -52,13 +52,27 @@ def fit(
     hidden: Annotated[str, typer.Option(help="Number of neurons, or 'auto' to find it.")] = "auto",
     task: Annotated[str, typer.Option(help="regression, or classification for a target that is a label.")] = TASKS[0],
     activation: Annotated[
-        str | None,
-        typer.Option(help=f"One of {', '.join(ACTIVATIONS)}; relu, or sigmoid for classification, if omitted."),
-    ] = None,
+        str,
+        typer.Option(
+            help=f"One of {', '.join(ACTIVATIONS)}; auto compares them on held-out rows, and is sigmoid for "
+            "classification, relu for a shared filter."
+        ),
+    ] = "auto",
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "auto",
     inputs: Annotated[str, typer.Option(help=f"Law of the inputs, one of {', '.join(DENSITIES)}.")] = "auto",
-    bias: Annotated[bool, typer.Option("--bias", help="Neurons have biases.")] = False,
-    intercept: Annotated[bool, typer.Option("--intercept", help="The output has an intercept.")] = False,
+    bias: Annotated[
+        bool | None,
+        typer.Option("--bias/--no-bias", help="Whether neurons have biases; decided by held-out rows if omitted."),
+    ] = None,
+    intercept: Annotated[
+        bool | None, typer.Option("--intercept/--no-intercept", help="Whether the output has an intercept; likewise.")
+    ] = None,
+    skip: Annotated[
+        bool | None, typer.Option("--skip/--no-skip", help="Whether a linear part stands beside the neurons; likewise.")
+    ] = None,
+    time_budget: Annotated[
+        float | None, typer.Option(help="Seconds after which the best network until then is finished and reported.")
+    ] = None,
     link: Link = "auto",
     alpha: Alpha = "0",
     class_weight: ClassWeight = None,
@@ -90,7 +104,9 @@ def fit(
 ) -> int:
     """Recover the network behind a table of numbers.
 
-    Example: planted fit data.csv --target y --hidden 8 --activation relu --out model
+    Example: planted fit data.csv --target y --out model
+
+    What is known need not be looked for: planted fit data.csv --hidden 8 --activation relu --no-bias --no-intercept
 
     More rows than memory: planted fit data/ --target y --hidden 8 --engine dask --checkpoint fit.checkpoint
 
@@ -102,16 +118,19 @@ def fit(
     """
     known("task", task, TASKS)
     labels = task == "classification"
-    activation = known("activation", activation or ("sigmoid" if labels else "relu"), ACTIVATIONS)
+    known("activation", activation, ("auto", *ACTIVATIONS))
     known("method", method, METHODS)
     known("inputs", inputs, DENSITIES)
-    given = {"--hidden": hidden != "auto", "--method": method != "auto", "--bias": bias, "--features": bool(features)}
-    given |= {"--inputs": inputs != "auto", "--intercept": intercept, "--task classification": labels}
+    given = {"--hidden": hidden != "auto", "--method": method != "auto", "--bias": bias is not None}
+    given |= {"--features": bool(features), "--inputs": inputs != "auto", "--task classification": labels}
+    given |= {"--intercept": intercept is not None}
     _check_kind(conv, given, {"--patch": patch is not None, "--patches": patches is not None, "--filters": filters > 1})
     if labels:
         _check_labels(method, inputs)
+    if (labels or conv) and (skip is not None or time_budget is not None):
+        raise ValueError("--skip and --time-budget are for the networks of regression")
     for_labels = label_options(
-        labels, True if intercept else None, link=link, alpha=alpha, class_weight=class_weight, loss=loss,
+        labels, intercept, link=link, alpha=alpha, class_weight=class_weight, loss=loss,
         solver=solver, split=split, restarts=restarts,
     )  # fmt: skip
     if intervals is not None and not 0 < intervals < 1:
@@ -129,13 +148,21 @@ def fit(
         raise ValueError("--plot shows rows in memory: fit with --engine memory, or plot the network on a sample")
     if resume and checkpoint is None:
         raise ValueError("--resume goes on from a checkpoint: name its folder with --checkpoint")
+    if activation == "auto" and (labels or conv):
+        activation = "sigmoid" if labels else "relu"
     options: dict[str, Any] = {"activation": activation, "random_state": seed}
     if conv:
         # Rows in memory come as patches already.
         options |= {"n_patches": None if engine == "memory" else patches, "n_filters": filters}
     else:
-        options |= {"n_hidden": _width(hidden), "fit_bias": bias}
-        options |= for_labels if labels else {"method": method, "inputs": inputs, "fit_intercept": intercept}
+        options |= {"n_hidden": _width(hidden)}
+        parts = {"fit_bias": bias, "fit_intercept": intercept, "fit_skip": skip}
+        options |= (
+            for_labels | {"fit_bias": bool(bias)}
+            if labels
+            else {name: "auto" if part is None else part for name, part in parts.items()}
+            | {"method": method, "inputs": inputs, "time_budget": time_budget}
+        )
     place = Place(data, target, features, engine, scheduler, checkpoint, resume, float32, table)
     remember_programs()
     with place.opened(conv, patch, patches, labels) as source, progress_bar(quiet) as bar:

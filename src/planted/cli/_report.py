@@ -77,6 +77,7 @@ class Report:
         estimator, result = self.estimator, self.estimator.result_
         certificate, law = estimator.certificate_, getattr(estimator, "inputs_", None)
         rank = getattr(estimator, "moment_rank_", None)
+        choice = getattr(estimator, "choice_", None)
         return {
             "status": result.status,
             "reason": in_flags(result.reason),
@@ -95,6 +96,7 @@ class Report:
             "remarks": [] if self.source is None else list(self.source.remarks),
             "inputs": self.names,
             "input_law": None if law is None else str(law),
+            "choice": None if choice is None else choice.as_dict(),
             "width_losses": getattr(estimator, "width_losses_", None),
             "moment_rank": None if rank is None else vars(rank),
             "details": {name: value for name, value in result.details.items() if name not in ("restarts", "curve")},
@@ -115,6 +117,8 @@ class Report:
             lines.append(f"inputs: {law}")
         if hasattr(estimator, "moment_rank_"):
             lines.append(f"width: {estimator.n_hidden_} by rows left out; {estimator.moment_rank_}")
+        if getattr(estimator, "choice_", None) is not None:
+            lines += str(estimator.choice_).splitlines()
         lines.append(f"certificate: {certificate.kind} ({certificate.reason})")
         constants = result.details.get("constants")
         if constants:

@@ -21,6 +21,7 @@ from planted.certificates import Certificate
 from planted.estimators._presented import Presented
 from planted.estimators._tables import fitted_table
 from planted.methods import Method, Problem, Recovery, Verdict, certificate, in_memory
+from planted.numerics.deadline import time_budget
 from planted.numerics.precision import check_process, float64
 from planted.numerics.progress import Progress, silent
 from planted.numerics.reading import shortened
@@ -110,8 +111,9 @@ class PlantedEstimator(Presented, BaseEstimator):
         """The survey of rows in memory with equal rows joined, where a row of weight w is to be w equal rows."""
         return looked
 
-    def _chosen_width(self, problem: Problem, method: Method) -> Problem:
-        """The problem at the width to be fitted."""
+    def _chosen(self, problem: Problem, method: Method) -> Problem:
+        """The problem with everything chosen that a caller left open."""
+        method.check(problem)
         return problem
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Self:
@@ -137,17 +139,20 @@ class PlantedEstimator(Presented, BaseEstimator):
         check_process()
         self._check_settings()
         self._names, self.target_names_ = tuple(options.pop("names", ())), tuple(options.pop("targets", ()))
-        X, y, sample_weight = fitted_table(self, X, y, sample_weight, options)
-        if outside_memory(X):
-            if sample_weight is not None:
-                raise TypeError("row weights of rows outside memory belong to the rows: see planted.rows.block_rows")
-            self._fit_chunks(self._open(X, y), **options)
-        else:
-            for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
-                check_masks(name, value)
-            if options:
-                raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
-            self._fit_arrays(X, y, sample_weight)
+        with time_budget(getattr(self, "time_budget", None)):
+            X, y, sample_weight = fitted_table(self, X, y, sample_weight, options)
+            if outside_memory(X):
+                if sample_weight is not None:
+                    raise TypeError(
+                        "row weights of rows outside memory belong to the rows: see planted.rows.block_rows"
+                    )
+                self._fit_chunks(self._open(X, y), **options)
+            else:
+                for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
+                    check_masks(name, value)
+                if options:
+                    raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
+                self._fit_arrays(X, y, sample_weight)
         # What a caller waited for: choices, compilation and certificate included.
         self.result_ = replace(self.result_, seconds=time.perf_counter() - began)
         verdict = self.result_.verdict
@@ -219,7 +224,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         if folder is not None and self.random_state is None:
             raise ValueError("a checkpoint needs random_state: without it a resumed fit would be another one")
         settings = {name: value for name, value in self.get_params(deep=False).items() if name != "progress"}
-        if "activation" in settings:
+        if "activation" in settings and not is_auto(settings["activation"]):
             from planted import activations
 
             # A caller's own activation is known by its values, not by its name.
@@ -244,8 +249,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         rows = problem.survey.n_rows
         LOG.info("fitting %s rows of %s inputs by %s", f"{rows:,}", problem.n_features, type(self).__name__)
         method = self._method()
-        method.check(problem)
-        problem = self._chosen_width(problem, method)
+        problem = self._chosen(problem, method)
         self.n_hidden_ = problem.n_hidden
         LOG.info("%s %s neurons, method %s", problem.n_hidden, problem.activation, method.name)
         self.result_ = method(problem)
@@ -299,6 +303,40 @@ def target_unit(targets: np.ndarray) -> float:
     size = float(np.max(np.abs(targets), initial=0.0))
     ordinary = size == 0 or not np.isfinite(size) or 1 / _ORDINARY < size < _ORDINARY
     return 1.0 if ordinary else float(2.0 ** np.floor(np.log2(size)))
+
+
+def is_auto(setting: Any) -> bool:
+    """Whether a setting is left open.
+
+    >>> is_auto("auto"), is_auto(3)
+    (True, False)
+    """
+    return isinstance(setting, str) and setting == "auto"
+
+
+def checked_part(name: str, value: Any) -> None:
+    """Raise a ValueError unless a part of a network is asked for, refused or left open.
+
+    >>> checked_part("fit_bias", "yes")
+    Traceback (most recent call last):
+    ValueError: fit_bias must be True, False or 'auto', not 'yes'
+    """
+    if not (is_auto(value) or isinstance(value, (bool, np.bool_))):
+        raise ValueError(f"{name} must be True, False or 'auto', not {shortened(repr(value), 60)}")
+
+
+def checked_budget(seconds: Any) -> None:
+    """Raise a ValueError unless a time budget is None or a positive number of seconds.
+
+    >>> checked_budget(-1)
+    Traceback (most recent call last):
+    ValueError: time_budget must be a positive number of seconds or None, not -1
+    """
+    number = isinstance(seconds, (int, float, np.integer, np.floating)) and not isinstance(seconds, bool)
+    if seconds is not None and not (number and seconds > 0):
+        raise ValueError(
+            f"time_budget must be a positive number of seconds or None, not {shortened(repr(seconds), 60)}"
+        )
 
 
 def checked_width(n_hidden: Any) -> None:

@@ -279,7 +279,8 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     def _method(self) -> Method:
         return LABELS["likelihood" if getattr(self, "link_", self.link) == "mean" else "logit"]
 
-    def _chosen_width(self, problem: Any, method: Method) -> Problem:
+    def _chosen(self, problem: Any, method: Method) -> Problem:
+        method.check(problem)
         if self.n_hidden == "auto":
             key, width_key = random.split(problem.key)
             largest = problem.n_features

@@ -140,7 +140,8 @@ class Presented:
 
         >>> from planted import PlantedRegressor, datasets
         >>> data = datasets.make_planted(500, 2, 1, noise=0.1, random_state=0)
-        >>> est = PlantedRegressor(1, random_state=0).fit(data.X, data.y)
+        >>> est = PlantedRegressor(1, "relu", fit_bias=False, fit_intercept=False, random_state=0)
+        >>> est = est.fit(data.X, data.y)
         >>> lower, upper = est.confidence_intervals(0.99)["output"]
         >>> bool(lower[0] < 1 < upper[0])
         True

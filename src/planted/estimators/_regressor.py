@@ -10,10 +10,10 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
-from planted.estimators._base import PlantedEstimator, checked_width
+from planted.estimators._base import LOG, PlantedEstimator, checked_budget, checked_part, checked_width, is_auto
 from planted.estimators._tables import coded_table
 from planted.inputs import Density, InputLaw, check_inputs
-from planted.methods import METHODS, Free, Method, Problem, assumed_inputs, choose_width, joined_rows
+from planted.methods import METHODS, Choice, Free, Method, Problem, Question, assumed_inputs, choose, joined_rows
 from planted.names import unknown
 from planted.numerics import random
 from planted.numerics.progress import Progress
@@ -28,22 +28,24 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     Parameters
     ----------
     n_hidden : int or "auto"
-        Number of neurons; "auto" finds the smallest number that explains held-out rows. That is a matter of the
-        squared loss, which assumes nothing of the inputs, so `inputs` has no part in it.
-    activation : str, Activation or callable
-        φ, see :func:`planted.activations.get`.
+        Number of neurons; "auto" finds the smallest number that explains held-out rows, which may be none: a linear
+        function. That is a matter of the squared loss, which assumes nothing of the inputs.
+    activation : "auto", str, Activation or callable
+        φ, see :func:`planted.activations.get`; "auto" compares those of the library on held-out rows.
     method : "auto", "expand", "landscape", "hermite", "score", "tensor", "quadratic", "squared" or "interpolate"
         How to recover; see :mod:`planted.methods`. "interpolate" fits every row and says nothing of the weights.
     inputs : "auto", a density of planted.inputs, a LocalLikelihood or a name
         What is known of X, see :func:`planted.inputs.input_law`. method="score" uses it; "landscape" and "hermite",
         which whiten X by its mean and covariance, warn where it is not Gaussian. "auto" tests for that.
-    fit_bias : bool
-        Whether neurons have biases.
-    fit_intercept : bool
-        Whether every output has an intercept; zero otherwise.
+    fit_bias, fit_intercept, fit_skip : bool or "auto"
+        Whether neurons have biases, every output an intercept, and a linear part stands beside the neurons; "auto"
+        takes a part that held-out rows need. A linear part is looked for only where the activation or the width is.
     random_state : None, int or RandomState
     progress : callable, optional
         Called as `progress(done, total, text)` while fitting.
+    time_budget : float, optional
+        Seconds after which the best network until then is finished, judged and returned; the result says so. It is kept
+        to a step of a descent and the last measurements. Without it a seed gives the same network on every machine.
 
     Attributes
     ----------
@@ -63,8 +65,11 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     inputs_ : InputLaw
         What was decided about the inputs, and why.
     n_hidden_ : int
-    width_losses_ : dict
-        Held-out relative loss by width, when n_hidden="auto".
+    choice_ : Choice
+        The candidates that were compared, their held-out losses, and why one was chosen; printing it shows a table.
+        Missing where nothing was left open.
+    width_losses_, activation_losses_ : dict
+        Held-out relative loss by width and by activation, where they were compared.
     moment_rank_ : MomentRank
         The number of neurons by the rank of E[y S₂], with the p-value of each rank, beside that search; where the law
         of the inputs is known and :func:`planted.starts.rank_is_testable` says that there are enough rows.
@@ -73,24 +78,29 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     --------
     >>> from planted import datasets, match
     >>> data = datasets.make_planted(2000, 5, 3, output="mixed", random_state=0)
-    >>> est = PlantedRegressor(n_hidden=3, random_state=0).fit(data.X, data.y)
+    >>> est = PlantedRegressor(random_state=0).fit(data.X, data.y)
     >>> est.result_.status, match(est.network_, data.teacher).weight_error < 1e-8
     ('recovered', True)
+    >>> est.choice_.chosen.name
+    '3 relu neurons'
     """
 
     inputs_: InputLaw
     moment_rank_: MomentRank
+    choice_: Choice
 
     def __init__(
         self,
         n_hidden: Any = "auto",
-        activation: Any = "relu",
+        activation: Any = "auto",
         method: str = "auto",
         inputs: Any = "auto",
-        fit_bias: bool = False,
+        fit_bias: Any = "auto",
         random_state: Any = None,
         progress: Any = None,
-        fit_intercept: bool = False,
+        fit_intercept: Any = "auto",
+        fit_skip: Any = "auto",
+        time_budget: float | None = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
@@ -100,6 +110,8 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
         self.random_state = random_state
         self.progress = progress
         self.fit_intercept = fit_intercept
+        self.fit_skip = fit_skip
+        self.time_budget = time_budget
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -113,7 +125,11 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
             raise ValueError(unknown("method", self.method, METHODS))
         checked_width(self.n_hidden)
         check_inputs(self.inputs)
-        activations.get(self.activation)
+        if not is_auto(self.activation):
+            activations.get(self.activation)
+        for name in ("fit_bias", "fit_intercept", "fit_skip"):
+            checked_part(name, getattr(self, name))
+        checked_budget(self.time_budget)
 
     def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         inputs, targets = validate_data(
@@ -127,7 +143,7 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
         return looked if X is looked.X else Survey.of(X, y, weight)
 
     def _width_guess(self, rows: ChunkedRows) -> int:
-        return rows.n_features if self.n_hidden == "auto" else int(self.n_hidden)
+        return rows.n_features if is_auto(self.n_hidden) else int(self.n_hidden)
 
     def _problem(self, rows: Rows, looked: Survey, progress: Progress) -> Problem:
         if looked.constant:
@@ -136,38 +152,68 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
         return Problem(
             rows=rows,
             survey=looked,
-            n_hidden=1 if self.n_hidden == "auto" else int(self.n_hidden),
-            activation=activations.get(self.activation),
-            free=Free(bool(self.fit_bias), bool(self.fit_intercept)),
+            n_hidden=1 if is_auto(self.n_hidden) else int(self.n_hidden),
+            activation=activations.get("relu" if is_auto(self.activation) else self.activation),
+            free=Free(*(not is_auto(part) and bool(part) for part in self._parts())),
             inputs=self.inputs_,
             key=words_from(self.random_state),
             progress=progress,
         )
 
+    def _parts(self) -> tuple[Any, Any, Any]:
+        """Biases, intercept and linear part, the last one being no question where activation and width are none."""
+        given = not (is_auto(self.n_hidden) or is_auto(self.activation))
+        skip = False if is_auto(self.fit_skip) and given else self.fit_skip
+        return self.fit_bias, self.fit_intercept, skip
+
     def _method(self) -> Method:
         return METHODS[self.method]
 
-    def _chosen_width(self, problem: Problem, method: Method) -> Problem:
-        if self.n_hidden != "auto":
+    def _question(self, problem: Problem, method: Method) -> Question:
+        """What is left open, and what the method admits."""
+
+        def admits(activation: Any, width: int, free: Free) -> bool:
+            asked = replace(problem, activation=activation, n_hidden=width, free=free)
+            return method.refusal(asked) is None
+
+        bias, intercept, skip = (None if is_auto(part) else bool(part) for part in self._parts())
+        return Question(
+            activation=None if is_auto(self.activation) else problem.activation,
+            n_hidden=None if is_auto(self.n_hidden) else problem.n_hidden,
+            bias=bias,
+            intercept=intercept,
+            skip=skip,
+            admits=admits,
+        )
+
+    def _chosen(self, problem: Problem, method: Method) -> Problem:
+        method.check_source(problem.in_chunks)
+        question = self._question(problem, method)
+        if not is_auto(self.activation) or not question.open:
+            method.check(problem)
+        if not question.open:
             return problem
         if method.width is not None:
-            return replace(problem, n_hidden=method.width(problem))
+            return replace(problem, n_hidden=method.width(problem) if is_auto(self.n_hidden) else problem.n_hidden)
         survey = problem.survey
         plain = survey.y.ndim == 1 and survey.weight is None
         if plain and isinstance(self.inputs_.law, Density) and rank_is_testable(*survey.X.shape):
             self.moment_rank_ = moment_rank(survey.X, survey.y, self.inputs_.law)
-        key, width_key = random.split(problem.key)
-        n, d = len(problem.survey.y), problem.n_features
-        # The widest network that eight tenths of the rows can still determine.
-        largest = max(1, min(4 * d, int(0.8 * n) // (d + 1 + problem.free.bias)))
-
-        def choose() -> dict[str, np.ndarray]:
-            width, losses = choose_width(replace(problem, key=width_key), largest)
-            return {"width": np.asarray(width), "tried": np.array([*losses]), "losses": np.array([*losses.values()])}
-
-        chosen = problem.once("width", choose)
-        self.width_losses_ = dict(zip(chosen["tried"].tolist(), chosen["losses"].tolist(), strict=True))
-        return replace(problem, n_hidden=int(chosen["width"]), key=key)
+        key, choice_key = random.split(problem.key)
+        asked = replace(problem, key=choice_key)
+        stored = problem.once("choice", lambda: choose(asked, question).to_arrays())
+        self.choice_ = choice = Choice.from_arrays(stored, question.activation)
+        self.width_losses_, self.activation_losses_ = choice.width_losses, choice.activation_losses
+        chosen = choice.chosen
+        LOG.info("chosen: %s (%s)", chosen.name, choice.reason)
+        return replace(
+            problem,
+            key=key,
+            n_hidden=chosen.n_hidden,
+            activation=chosen.activation or problem.activation,
+            free=chosen.free,
+            guess=choice.network if chosen.n_hidden else None,
+        )
 
     def predict(self, X: Any) -> np.ndarray:
         """Outputs (n,) of the recovered network, or (n, m) for m targets."""

@@ -6,6 +6,8 @@ off these folders.
 """
 
 from planted.methods._certificate import certificate
+from planted.methods._choice import Candidate, Choice
+from planted.methods._choose import choose
 from planted.methods._contribution import contribution, random_directions, turned
 from planted.methods._directions import start_from_directions
 from planted.methods._errors import PARAMETERS_WITH_ERRORS
@@ -34,6 +36,7 @@ from planted.methods._method import Method, methods_table, records
 from planted.methods._observations import Observations, joined_rows, observations
 from planted.methods._problem import Free, Problem, block_whitened, in_memory
 from planted.methods._quadratic_matrix import QuadraticFit, determined, factorise, fit_matrix, fit_quadratic
+from planted.methods._question import Question
 from planted.methods._recovery import Recovery, Start
 from planted.methods._refine import Refined, finish, refine
 from planted.methods._residual_test import residual_p_value
@@ -53,6 +56,8 @@ __all__ = [
     "PARAMETERS_WITH_ERRORS",
     "STATUSES",
     "SUCCESSES",
+    "Candidate",
+    "Choice",
     "Facts",
     "FilterProblem",
     "Free",
@@ -63,6 +68,7 @@ __all__ = [
     "PhaseBounds",
     "Problem",
     "QuadraticFit",
+    "Question",
     "Recovery",
     "Refined",
     "Search",
@@ -72,6 +78,7 @@ __all__ = [
     "assumed_inputs",
     "block_whitened",
     "certificate",
+    "choose",
     "choose_label_alpha",
     "choose_label_width",
     "choose_width",

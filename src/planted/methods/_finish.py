@@ -27,6 +27,7 @@ from planted.methods._row_facts import (
 from planted.methods._smaller import fewer_neurons
 from planted.methods._verdict import EXACT, ROUNDED, Facts, judge
 from planted.networks import ConvNetwork
+from planted.numerics.deadline import finishing
 from planted.numerics.precision import float64
 from planted.rows import ChunkedRows
 
@@ -42,7 +43,10 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     >>> recover(Problem.of(data.X, data.y, 2), Start(data.teacher, "squared"), time.perf_counter()).status
     'recovered'
     """
-    done = finish(problem, start)
+    with finishing() as late:
+        # A search that ran out of time has not polished its network.
+        done = finish(problem, replace(start, loss=None) if late and problem.n_hidden else start)
+    remarks = [start.remark, "the time budget ran out, and this is the best network until then" if late else ""]
     network, survey = shortest_weights(problem, done.network), problem.survey
     relative = 2 * done.loss / survey.variance
     exact = relative <= EXACT
@@ -63,9 +67,9 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         n_parameters=needed,
         undetermined=undetermined,
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
-        structure="it is worse than the mean" if relative > 1 else "",
+        structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         noise=f"its standard deviation is {np.sqrt(2 * done.loss):.3g}{about.words}",
-        remark=start.remark,
+        remark="; ".join(remark for remark in remarks if remark),
         agreeing_runs=start.details.get("agreeing_runs"),
         precision=errors.relative_error if errors is not None and errors.determined else 0.0,
         confirmed=exact and survey.complete and confirmed(network, survey.X, needed, intercept),
@@ -75,7 +79,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         **held_out_facts(compared(left, network, needed, intercept=intercept)),
     )
     verdict = judge(facts)
-    if verdict.status == "misfit":
+    if verdict.status == "misfit" and network.n_hidden and not late:
         cause, better = misfit_cause(problem.on_sample(), network)
         if better is not None and "searched_again" not in start.details:
             again = Start(better, start.method, details=start.details | {"searched_again": True}, remark=start.remark)

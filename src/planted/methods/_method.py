@@ -14,6 +14,7 @@ import numpy as np
 
 from planted.methods._contribution import contribution
 from planted.methods._finish import recover
+from planted.methods._linear import linear_start
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
 from planted.methods._refine import refined
@@ -98,13 +99,14 @@ class Method:
     def begin(self, problem: Problem) -> Start:
         """The start, refined on the sample; from the problem's memory where rows are read piece by piece."""
         self.check(problem)
+        start_of = self.start if problem.n_hidden else linear_start
         if not problem.in_chunks:
-            return refined(problem, self.start(problem))
+            return refined(problem, start_of(problem))
 
         computed: list[Start] = []
 
         def compute() -> dict[str, np.ndarray]:
-            start = refined(problem, self.start(problem))
+            start = refined(problem, start_of(problem))
             computed.append(start)
             words = {"method": start.method, "remark": start.remark}
             numbers = {name: value for name, value in start.details.items() if _numeric(value)}

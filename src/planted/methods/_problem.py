@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from planted import activations
 from planted.activations import Activation
 from planted.inputs import Gaussian, InputLaw
+from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.progress import Progress, silent
 from planted.numerics.random import as_key
@@ -70,6 +71,8 @@ class Problem:
     progress : callable
     names : tuple of str
         Of the inputs, for what is said of them; numbers where there are none.
+    guess : Network or None
+        A network of the kind asked for that comparisons have fitted to some rows already.
     once : callable
         Remembers what was computed under a name; see :meth:`planted.rows.Journal.once`.
 
@@ -92,6 +95,7 @@ class Problem:
     progress: Progress = silent
     once: Once = _directly
     names: tuple[str, ...] = ()
+    guess: Network | None = None
 
     @classmethod
     @float64

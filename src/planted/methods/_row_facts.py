@@ -48,11 +48,18 @@ def counting_rows(network: Network | ConvNetwork, X: np.ndarray) -> int:
     2
     """
     if isinstance(network, ConvNetwork):
-        z = X @ network.filter
+        active = np.any(np.abs(network.activation.derivative(X @ network.filter)) > INACTIVE, axis=1)
     else:
-        z = X.reshape(len(X), -1) @ network.weights.T + (0.0 if network.bias is None else network.bias)
-    active = np.any(np.abs(network.activation.derivative(z)) > INACTIVE, axis=1) & off_kinks(network, X)
-    return len(_distinct(X[active]))
+        active = _speaking(network, X.reshape(len(X), -1))
+    return len(_distinct(X[active & off_kinks(network, X)]))
+
+
+def _speaking(network: Network, inputs: np.ndarray) -> np.ndarray:
+    """Which rows (n,) say something about the weights: all where there is a linear part, or no neuron."""
+    if network.skip is not None or not network.n_hidden:
+        return np.ones(len(inputs), bool)
+    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
+    return np.any(np.abs(network.activation.derivative(z)) > INACTIVE, axis=1)
 
 
 def _distinct(X: np.ndarray) -> np.ndarray:
@@ -134,8 +141,7 @@ def confirmed(network: Network, X: np.ndarray, n_parameters: int, intercept: boo
     (True, False)
     """
     inputs = X.reshape(len(X), -1)
-    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
-    active = np.any(np.abs(network.activation.derivative(z)) > INACTIVE, axis=1) & off_kinks(network, X)
+    active = _speaking(network, inputs) & off_kinks(network, X)
     rows = inputs[active]
     if not len(rows) or len(rows) * n_parameters > LEVERAGE_ENTRIES:
         return False
@@ -189,6 +195,8 @@ def rounding_noise(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarray)
         shift = np.zeros(len(weights)) if network.bias is None else network.bias
         z, size = inputs @ weights.T + shift, np.abs(inputs) @ np.abs(weights).T + np.abs(shift)
     terms = (np.abs(network.activation.derivative(z)) * size + np.abs(network.activation(z))) @ output
+    if isinstance(network, Network) and network.skip is not None:
+        terms = terms + np.abs(inputs) @ np.abs(np.atleast_2d(network.skip)).sum(axis=0)
     total = terms + targets.reshape(len(rows), -1).sum(axis=1)
     return float(np.finfo(float).eps * np.sqrt(np.mean(total**2)))
 

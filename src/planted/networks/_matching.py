@@ -66,7 +66,8 @@ class _Neurons:
             return cls(joint, output, directions)
         outputs = output * norms[:, None] ** degree
         if degree == 1:
-            return cls((output[:, :, None] * joint[:, None, :]).reshape(len(joint), -1), outputs, directions)
+            pairs = output[:, :, None] * joint[:, None, :]
+            return cls(pairs.reshape(len(joint), pairs.shape[1] * pairs.shape[2]), outputs, directions)
         size = np.linalg.norm(output, axis=1) ** (1 / degree)
         return cls(joint * size[:, None], outputs, directions)
 

@@ -88,9 +88,12 @@ class Dense(Model):
         return () if self.n_outputs is None else (self.n_outputs,)
 
     def check_shapes(self, arrays: Arrays, row_shape: tuple[int, ...]) -> None:
-        """Weights (k, d); output unless fixed; bias, intercept and linear part if there are any."""
+        """Weights (k, d); output unless fixed; bias, intercept and linear part if there are any.
+
+        There may be no neuron where there is an intercept or a linear part.
+        """
         d = row_shape[-1]
-        if "weights" in arrays:
+        if "weights" in arrays and not (np.shape(arrays["weights"]) == (0, d) and (self.skip or self.intercept)):
             check_weights(arrays["weights"], d)
         k = len(arrays.get("weights", ()))
         wanted: dict[str, tuple[int, ...]] = {"weights": (k, d)}

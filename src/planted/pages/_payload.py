@@ -142,7 +142,9 @@ def _search(search: dict[str, Any]) -> dict[str, Any]:
                 "curve": _short(np.array(values[::every])),
             }
         )
+    choice = search.get("choice")
     return {
+        "choice": None if choice is None else _choice(choice),
         **{name: dict(search.get(name, {})) for name in ("widths", "activations", "race")},
         "runs": np.asarray(search.get("runs", ())).ravel(),
         "restarts": [
@@ -151,6 +153,15 @@ def _search(search: dict[str, Any]) -> dict[str, Any]:
         ],
         "descents": descents,
     }
+
+
+def _choice(choice: Any) -> dict[str, Any]:
+    """The candidates that were compared: what, numbers, held-out loss with its error, why."""
+    rows = [
+        [("▸ " if one.chosen else "") + one.name, one.n_parameters, one.loss, one.error, one.why]
+        for one in choice.shown()
+    ]
+    return {"reason": sentence(choice.reason), "rows": rows}
 
 
 def _certificate(certificate: Any) -> dict[str, Any] | None:

@@ -26,8 +26,9 @@ class Subject:
     numbers : dict
         What else was measured, by name.
     search : dict
-        "widths", "activations", "race": losses (or reasons) by name; "runs": losses of independent runs; "descents":
-        the solvers' runs by phase; "restarts": the fate of each restart of a shared filter.
+        "choice": the table of candidates; "widths", "activations", "race": losses (or reasons) by name; "runs": losses
+        of independent runs; "descents": the solvers' runs by phase; "restarts": the fate of each restart of a shared
+        filter.
     names, targets : sequences of str
         Of the inputs and of the outputs.
     labels : bool
@@ -113,6 +114,7 @@ def subject_of(
         search={
             "widths": dict(getattr(estimator, "width_losses_", {})),
             "activations": dict(getattr(estimator, "activation_losses_", {})),
+            "choice": getattr(estimator, "choice_", None),
             "race": dict(details.get("race", {})),
             "runs": details.get("run_losses", details.get("restart_losses", ())),
             "descents": dict(getattr(recovery, "descents", {})),

@@ -234,6 +234,7 @@
   }
   if (found.runs.length > 1) charts.append(figure(chart([{ x: found.runs.map((_, i) => i + 1), y: found.runs, kind: "points", size: 5 }], { xLabel: "run", yLabel: "loss", logY: found.runs.every((v) => v > 0), label: "losses of independent runs" }), "Where independent runs ended.", "runs"));
   search.append(charts);
+  if (found.choice) search.append(table(["candidate", "numbers", "held-out loss", "± standard error", "why"], found.choice.rows, "candidates", { caption: `Candidates that were compared. ${found.choice.reason}` }));
   lossBars("widths", Object.entries(found.widths), "neurons", "Widths tried, with their loss on held-out rows.");
   lossBars("activations", Object.entries(found.activations), "activation", "Activations tried.");
   lossBars("race", Object.entries(found.race), "method", "Methods tried: relative loss, or why one did not apply.");

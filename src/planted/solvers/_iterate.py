@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from planted.numerics.deadline import passed
 from planted.numerics.progress import Progress, silent
 from planted.objectives import Flat
 from planted.solvers._result import Descent, History
@@ -32,6 +33,7 @@ class Ending(Enum):
     PATIENCE = "stalled", "the value stopped improving"
     NO_STEP = "stalled", "no step along the search direction improves the point, to rounding"
     ROUNDING = "stalled", "the gradient stayed above the tolerance: rounding, or too few iterations"
+    TIME = "out of time", "the time budget ran out; allow more time"
     INFINITE = "diverged", "the value became infinite or NaN; use a smaller step size, or another start"
 
 
@@ -174,5 +176,5 @@ def iterate(
         else:
             solver.accept(state, trial)
             record(count)
-            ending = solver.terminate(state)
+            ending = solver.terminate(state) or (Ending.TIME if passed() else None)
     return recorder.descent(ending or Ending.LIMIT, solver.params(state), state.value, state.gradient_norm)

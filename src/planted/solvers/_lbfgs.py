@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
+from planted.numerics.deadline import passed
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
 from planted.numerics.threads import one_thread
@@ -19,6 +20,10 @@ _PAIRS = 30
 
 class _Reached(Exception):
     """Raised inside SciPy to stop at the first value that is good enough."""
+
+
+class _OutOfTime(Exception):
+    """Raised inside SciPy when the time budget has run out."""
 
 
 @float64
@@ -75,6 +80,8 @@ def lbfgs(
 
     def record(intermediate_result: scipy.optimize.OptimizeResult) -> None:
         recorder.record(1, float(intermediate_result.fun), norm)
+        if passed():
+            raise _OutOfTime
 
     try:
         # SciPy's recursion is made of tiny products, on which a threaded BLAS spends its time waiting.
@@ -91,5 +98,7 @@ def lbfgs(
         ending = {0: converged, 1: Ending.LIMIT}.get(end.status, Ending.NO_STEP)
     except _Reached:
         ending = Ending.FLOOR
+    except _OutOfTime:
+        ending = Ending.TIME
     value, vector, norm = best
     return recorder.descent(ending if np.isfinite(value) else Ending.INFINITE, flat.params(vector), value, norm)

@@ -46,6 +46,8 @@ class SeparableRows:
         ψ(z) = φ(z) − offset − tilt·z.
     weight : array (n,), optional
         Square roots of row weights.
+    centred : bool
+        Whether neurons are ψ(z); φ(z) itself otherwise.
 
     Examples
     --------
@@ -61,11 +63,22 @@ class SeparableRows:
     y: np.ndarray
     activation: Activation
     weight: np.ndarray | None = None
+    centred: bool = True
+
+    @property
+    def tilt(self) -> float:
+        """The slope of what is taken off φ."""
+        return self.activation.tilt if self.centred else 0.0
+
+    def features(self, z: np.ndarray) -> np.ndarray:
+        """What neurons with pre-activations z add to the linear columns."""
+        value = self.activation(z)
+        return value - self.activation.offset - self.tilt * z if self.centred else value
 
     def at(self, rows: np.ndarray) -> ProjectedPoint:
         """The loss at hidden rows (k, q), with the linear layers solved."""
-        z, act = self.X @ rows.T, self.activation
-        columns = np.column_stack([self.nuisance, act(z) - act.offset - act.tilt * z])
+        z = self.X @ rows.T
+        columns = np.column_stack([self.nuisance, self.features(z)])
         y = self.y
         if self.weight is not None:
             columns, y = columns * self.weight[:, None], y * self.weight[:, None]
@@ -74,7 +87,7 @@ class SeparableRows:
         # Columns of any size count: an idle neuron's is tiny.
         scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
         basis, triangle = scipy.linalg.qr(columns / scale, mode="economic", check_finite=False, overwrite_a=True)
-        left, values, right = np.linalg.svd(triangle)
+        left, values, right = np.linalg.svd(triangle, full_matrices=False)
         known = values > _SINGULAR * values[0]
         basis = basis @ left[:, known]
         projected = basis.T @ y
@@ -163,7 +176,7 @@ class _VariableProjection(Solver):
     def _equations(self, point: ProjectedPoint) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Curvature with its decay, downhill gradient, damping diagonal, and the decay μ."""
         rows, X, act = point.rows, self.problem.X, self.problem.activation
-        slope = act.derivative(point.z) - act.tilt
+        slope = act.derivative(point.z) - self.problem.tilt
         if self.problem.weight is not None:
             slope = slope * self.problem.weight[:, None]
         tangent = (slope[:, :, None] * X[:, None, :]).reshape(len(X), -1)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from planted.methods._guess import from_guess
 from planted.methods._method import Method, records
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.methods._refine import explained
 from planted.numerics import random
+from planted.numerics.deadline import passed
 
 
 def candidates() -> list[Method]:
@@ -27,7 +29,8 @@ def start(problem: Problem) -> Start:
 
     A candidate verifies itself by explaining every row to rounding, or by two independent runs that end in the same
     minimum. Otherwise the candidate with the lowest loss is returned. `details["race"]` holds the relative loss of
-    every candidate that ran, or the reason why it did not apply. The budget of each is a number of starts and steps,
+    every candidate that ran, or the reason why it did not apply. Where activation, width or parts were compared before,
+    the network of that comparison is the first candidate. The budget of each is a number of starts and steps,
     not of seconds, so that a seed gives the same network on every machine.
 
     >>> from planted.datasets import make_planted
@@ -38,6 +41,11 @@ def start(problem: Problem) -> Start:
     race: dict[str, Any] = {}
     best: Start | None = None
     sample = problem.on_sample()
+    if sample.guess is not None:
+        best = from_guess(sample)
+        race[best.method] = 2 * (best.loss or 0.0) / sample.survey.variance
+        if explained(sample, best) or passed():
+            return best.adding({}, {"race": race})
     for index, candidate in enumerate(candidates()):
         reason = candidate.refusal(sample) or candidate.affordable(sample)
         if reason is None:
@@ -53,7 +61,7 @@ def start(problem: Problem) -> Start:
         race[candidate.name] = 2 * start.loss / sample.survey.variance
         if best is None or start.loss < (best.loss or 0.0):
             best = start
-        if explained(sample, best) or start.details.get("agreeing_runs", 0) > 1:
+        if explained(sample, best) or start.details.get("agreeing_runs", 0) > 1 or passed():
             break
     assert best is not None
     return best.adding({}, {"race": race})

@@ -26,6 +26,7 @@ from planted.methods._subspace import subspace_run, subspace_runs
 from planted.methods._verdict import EXACT, LEVEL
 from planted.networks import Network
 from planted.numerics import random
+from planted.numerics.deadline import passed
 
 _RUNS = 12
 # Runs that do not lower the loss, after which independent runs that agree are believed though structure is left.
@@ -94,6 +95,8 @@ def start(problem: Problem) -> Start:
         idle = 0 if best is None or attempt.loss < (1 - search.agree) * best.loss else idle + 1
         attempts.append(attempt)
         best = attempt if best is None or attempt.loss < best.loss else best
+        if passed():
+            break
         # Second-order runs end at the minimum; refining one that does not explain its rows would change nothing.
         if lowest and attempt.loss <= (WORTHY if move is None else EXACT):
             result = conclude(attempt)

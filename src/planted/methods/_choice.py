@@ -1,0 +1,196 @@
+"""What was compared when activation, width or parts of a network were left open, and what was chosen."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from planted import activations
+from planted.activations import Activation
+from planted.methods._problem import Free
+from planted.networks import Network
+
+_SHOWN = 16
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kind of network, and how well it predicts rows that were held out.
+
+    Attributes
+    ----------
+    activation : Activation or None
+        None for networks without neurons.
+    n_hidden : int
+    free : Free
+        Which parts it has besides weights and outputs.
+    n_parameters : int
+        Numbers that it has, symmetries taken off.
+    loss, error : float
+        Mean squared residual of held-out rows over the variance of the targets, and its standard error.
+    chosen : bool
+    why : str
+        Why it was chosen, or why not, where that is known.
+
+    Examples
+    --------
+    >>> Candidate(activations.get("tanh"), 3, Free(bias=True), 18, 0.1, 0.01).name
+    '3 tanh neurons, biases'
+    >>> Candidate(None, 0, Free(intercept=True, skip=True), 6, 0.1, 0.01).name
+    'linear function, intercept'
+    """
+
+    activation: Activation | None
+    n_hidden: int
+    free: Free
+    n_parameters: int
+    loss: float
+    error: float
+    chosen: bool = False
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is, in words."""
+        parts = [("biases", self.free.bias), ("intercept", self.free.intercept)]
+        if self.activation is None:
+            head = "linear function" if self.free.skip else "constant"
+            return ", ".join([head] + ["intercept"] * (self.free.intercept and self.free.skip))
+        head = f"{self.n_hidden} {self.activation.name} neuron{'s' * (self.n_hidden != 1)}"
+        return ", ".join([head, *(part for part, there in [*parts, ("linear part", self.free.skip)] if there)])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Numbers and words in JSON's types."""
+        return {
+            "candidate": self.name,
+            "activation": None if self.activation is None else self.activation.name,
+            "n_hidden": self.n_hidden,
+            "bias": self.free.bias,
+            "intercept": self.free.intercept,
+            "skip": self.free.skip,
+            "n_parameters": self.n_parameters,
+            "loss": self.loss,
+            "standard_error": self.error,
+            "chosen": self.chosen,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The table of candidates; printing it shows those that matter.
+
+    Attributes
+    ----------
+    candidates : tuple of Candidate
+        In the order in which they were tried.
+    reason : str
+        Why the chosen one, in one sentence.
+    network : Network or None
+        The chosen candidate as the comparison fitted it, from which the fit may begin.
+    out_of_time : bool
+        Whether the time budget ran out before every candidate was compared.
+
+    Examples
+    --------
+    >>> one = Candidate(activations.get("relu"), 2, Free(), 6, 0.1, 0.01, chosen=True, why="the simplest")
+    >>> print(Choice((one,), "it explains held-out rows best"))
+    chosen: 2 relu neurons (it explains held-out rows best)
+       candidate       numbers  held-out loss ± error
+     * 2 relu neurons        6       0.1 ± 0.01        the simplest
+    """
+
+    candidates: tuple[Candidate, ...]
+    reason: str
+    network: Network | None = field(default=None, repr=False)
+    out_of_time: bool = False
+
+    @property
+    def chosen(self) -> Candidate:
+        """The candidate that is fitted."""
+        return next(candidate for candidate in self.candidates if candidate.chosen)
+
+    @property
+    def width_losses(self) -> dict[int, float]:
+        """The lowest held-out loss of each width tried with the chosen activation."""
+        name = self.chosen.activation
+        losses: dict[int, float] = {}
+        for one in self.candidates:
+            if one.activation == name or one.activation is None:
+                losses[one.n_hidden] = min(one.loss, losses.get(one.n_hidden, np.inf))
+        return dict(sorted(losses.items()))
+
+    @property
+    def activation_losses(self) -> dict[str, float]:
+        """The lowest held-out loss of each activation tried."""
+        losses: dict[str, float] = {}
+        for one in self.candidates:
+            name = "linear" if one.activation is None else one.activation.name
+            losses[name] = min(one.loss, losses.get(name, np.inf))
+        return dict(sorted(losses.items(), key=lambda pair: pair[1]))
+
+    def shown(self) -> list[Candidate]:
+        """The candidates that a reader wants to see: the chosen one, its variants, the best of every activation."""
+        best: dict[str, Candidate] = {}
+        for one in sorted(self.candidates, key=lambda one: one.loss):
+            best.setdefault("linear" if one.activation is None else one.activation.name, one)
+        chosen = self.chosen
+        variants = [one for one in self.candidates if one.n_hidden == chosen.n_hidden and one.why]
+        rows = [one for one in self.candidates if one in variants or one in best.values()]
+        rest = [one for one in rows if one is not chosen]
+        return [chosen, *sorted(rest, key=lambda one: one.loss)[: _SHOWN - 1]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The table in JSON's types."""
+        return {
+            "reason": self.reason,
+            "out_of_time": self.out_of_time,
+            "candidates": [one.as_dict() for one in self.candidates],
+        }
+
+    def __str__(self) -> str:
+        rows = [("candidate", "numbers", "held-out loss ± error", "")]
+        rows += [
+            (one.name, str(one.n_parameters), f"{one.loss:.3g} ± {one.error:.1g}", one.why) for one in self.shown()
+        ]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = [f"chosen: {self.chosen.name} ({self.reason})"]
+        for place, row in enumerate(rows):
+            mark = "*" if place == 1 else " "
+            cells = f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:^{widths[2]}}  {row[3]}"
+            lines.append(f" {mark} {cells}".rstrip())
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The choice as arrays, for a journal."""
+        text = json.dumps(
+            self.as_dict()
+            | {"parameters": [dict(one.activation.parameters) if one.activation else {} for one in self.candidates]}
+        )
+        network = {} if self.network is None else self.network.arrays()
+        return {"table": np.frombuffer(text.encode(), np.uint8)} | {f"net {name}": v for name, v in network.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], given: Activation | None) -> Choice:
+        """What :meth:`to_arrays` made; an activation that a caller gave is not looked up by its name."""
+        stored = json.loads(arrays["table"].tobytes())
+        made = []
+        for row, parameters in zip(stored["candidates"], stored["parameters"], strict=True):
+            act = None if row["activation"] is None else given or activations.get(row["activation"], **parameters)
+            free = Free(row["bias"], row["intercept"], row["skip"])
+            numbers = (row["n_parameters"], row["loss"], row["standard_error"])
+            made.append(Candidate(act, row["n_hidden"], free, *numbers, row["chosen"], row["why"]))
+        choice = cls(tuple(made), stored["reason"], None, stored["out_of_time"])
+        parts = {name.removeprefix("net "): value for name, value in arrays.items() if name.startswith("net ")}
+        if not parts:
+            return choice
+        return replace(choice, network=Network(**parts, activation=choice.chosen.activation or "relu"))

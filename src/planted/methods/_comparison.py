@@ -1,0 +1,71 @@
+"""How candidates are compared: squared residuals of the same rows held out, pair by pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planted.methods._families import Family, Member
+from planted.methods._problem import Free
+from planted.methods._screen_rows import Fitted
+from planted.methods._verdict import EXACT
+from planted.networks import Network
+
+STANDARD_ERRORS = 1.0
+"""Standard errors of the mean difference up to which two candidates tie."""
+_LINEAR_ERRORS = 2.5
+
+
+@dataclass(eq=False)
+class Entry:
+    """A candidate with its fits by fold and the squares of all rows held out."""
+
+    family: Family | None
+    member: Member | None
+    width: int
+    free: Free
+    numbers: int
+    squares: np.ndarray
+    fits: list[Fitted]
+    why: str = ""
+    p_value: float = np.nan
+    network: Network | None = None
+
+
+class Comparison:
+    """Comparisons of entries by the rows held out, `share` (t,) being their weights, which sum to one.
+
+    >>> made = Comparison()
+    >>> made.share = np.full(2, 0.5)
+    >>> made.loss(Entry(None, None, 0, Free(), 0, np.array([1.0, 3.0]), []))
+    2.0
+    """
+
+    share: np.ndarray
+
+    def loss(self, entry: Entry) -> float:
+        """The held-out loss."""
+        return float(self.share @ entry.squares)
+
+    def error(self, entry: Entry) -> float:
+        """Standard error of the held-out loss."""
+        return float(np.sqrt(np.sum(self.share**2 * (entry.squares - self.loss(entry)) ** 2)))
+
+    def exact(self, entry: Entry) -> bool:
+        """Whether held-out rows are explained to rounding."""
+        return self.loss(entry) <= EXACT
+
+    def excess(self, entry: Entry, best: Entry) -> tuple[float, float]:
+        """Mean excess of the squares over those of another candidate, and its standard error."""
+        excess = entry.squares - best.squares
+        mean = float(self.share @ excess)
+        return mean, float(np.sqrt(np.sum(self.share**2 * (excess - mean) ** 2)))
+
+    def ties(self, entry: Entry, best: Entry) -> bool:
+        """Whether an entry explains held-out rows as well as the best one, up to chance."""
+        if self.exact(entry) or self.exact(best):
+            return self.exact(entry)
+        mean, error = self.excess(entry, best)
+        # The best of many networks is better than a linear function by chance alone.
+        return mean <= (STANDARD_ERRORS if entry.family is not None else _LINEAR_ERRORS) * error

@@ -1,0 +1,129 @@
+"""Activation, width and parts that are left open: what is chosen, and what is said of it."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from planted import Network, PlantedRegressor, activations, certify, load, match
+from planted.cli import main
+from planted.datasets import write_table
+from planted.methods import Free, Problem, Question, choose
+from planted.objectives import Squared
+
+
+def rows(n=700, d=3, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+WEIGHTS = np.array([[1.2, -0.5, 0.3], [-0.4, 0.9, 1.0]])
+BIAS, OUTPUT = np.array([0.5, -0.8]), np.array([1.5, -1.0])
+
+
+@pytest.mark.parametrize(
+    ("activation", "bias", "intercept", "skip"),
+    [
+        ("relu", False, 0.7, False),
+        ("relu", True, 0.0, True),
+        ("abs", True, 0.0, False),
+        ("tanh", True, 0.7, False),
+        ("sigmoid", True, 0.0, False),
+        ("quadratic", False, 0.0, False),
+        ("softplus", True, 0.0, False),
+    ],
+)
+def test_the_kind_of_network_is_read_off_rows_without_noise(activation, bias, intercept, skip):
+    X = rows()
+    linear = np.array([0.3, -1.0, 0.6]) if skip else None
+    teacher = Network(WEIGHTS, OUTPUT, activation, BIAS if bias else None, intercept, linear)
+    chosen = choose(Problem.of(X, teacher.predict(X), 1), Question()).chosen
+    assert (chosen.activation.name, chosen.n_hidden) == (activation, 2)
+    assert chosen.free == Free(bias, bool(intercept), skip)
+
+
+def test_inputs_of_any_scale_and_mean_and_several_targets_are_recovered():
+    X = rows() * [1e4, 1.0, 1e-4] + [3e4, -7.0, 0.0]
+    scaled = (X - [3e4, -7.0, 0.0]) / [1e4, 1.0, 1e-4]
+    y = np.maximum(scaled @ WEIGHTS.T + BIAS, 0) @ np.array([[1.0, 2.0], [-1.0, 0.5]]) + [3.0, 0.0]
+    est = PlantedRegressor(random_state=0).fit(X, y)
+    assert est.result_.status == "recovered"
+    assert est.choice_.chosen.name == "2 relu neurons, biases, intercept"
+
+
+@pytest.mark.parametrize(("intercept", "noise"), [(0.0, 0.0), (3.0, 0.0), (3.0, 0.5)])
+def test_a_linear_truth_is_called_linear(intercept, noise, tmp_path):
+    X = rows(300)
+    y = X @ [1.0, 2.0, -1.0] + intercept + noise * np.random.default_rng(1).standard_normal(300)
+    est = PlantedRegressor(random_state=0).fit(X, y)
+    assert est.result_.status == ("estimated" if noise else "recovered")
+    assert "one linear function explains this, no neuron is needed" in est.result_.reason
+    assert est.n_hidden_ == 0
+    assert est.certificate_.kind == "global minimum"
+    free = {"intercept": bool(intercept)}
+    columns = np.column_stack([X, np.ones(300)]) if intercept else X
+    solution = np.linalg.lstsq(columns, y, rcond=None)[0]
+    np.testing.assert_allclose(est.network_.skip, solution[:3], atol=1e-9)
+    assert free["intercept"] == bool(est.network_.intercept)
+    np.testing.assert_allclose(load(est.save(tmp_path / "model")).predict(X), est.predict(X))
+    assert match(est.network_, est.network_).weight_error == 0
+    assert "linear: x0" in str(est.summary())
+
+
+def test_noise_alone_is_explained_by_its_mean():
+    y = np.random.default_rng(1).standard_normal(300)
+    est = PlantedRegressor(random_state=0).fit(rows(300), y)
+    assert est.choice_.chosen.name == "constant"
+    assert "better than their mean" in est.result_.reason
+    np.testing.assert_allclose(est.predict(rows(5)), np.mean(y))
+
+
+def test_the_width_is_that_of_the_model_that_is_returned():
+    X = rows(300)
+    est = PlantedRegressor(activation="relu", fit_bias=False, fit_intercept=False, fit_skip=False, random_state=0)
+    est.fit(X, X @ [1.0, 2.0, -1.0])
+    assert est.n_hidden_ == 2
+    assert est.result_.relative_loss < 1e-20
+
+
+def test_a_time_budget_that_runs_out_is_told():
+    X = rows()
+    y = np.tanh(X @ WEIGHTS.T) @ OUTPUT
+    est = PlantedRegressor(random_state=0, time_budget=1e-9).fit(X, y)
+    assert "the time budget ran out" in est.result_.reason
+    assert est.choice_.out_of_time
+    with pytest.raises(ValueError, match="time_budget must be a positive number"):
+        PlantedRegressor(time_budget=0).fit(X, y)
+    with pytest.raises(ValueError, match="fit_bias must be True, False or 'auto'"):
+        PlantedRegressor(fit_bias="yes").fit(X, y)
+
+
+def test_the_command_line_needs_nothing_and_shows_the_table(tmp_path, capsys):
+    X = rows()
+    path = write_table(tmp_path / "data.csv", X, np.tanh(X @ WEIGHTS.T + BIAS) @ OUTPUT)
+    with pytest.raises(SystemExit) as stop:
+        main(["fit", str(path), "--json", "--quiet"])
+    report = json.loads(capsys.readouterr().out)
+    assert stop.value.code == 0
+    assert report["status"] == "recovered"
+    chosen = [one for one in report["choice"]["candidates"] if one["chosen"]]
+    assert [(one["activation"], one["n_hidden"], one["bias"]) for one in chosen] == [("tanh", 2, True)]
+
+
+def test_a_linear_function_is_a_minimum_of_a_convex_loss():
+    X = rows(50)
+    params = {"weights": np.zeros((0, 3)), "output": np.zeros(0), "skip": np.array([1.0, 2.0, -1.0])}
+    loss = Squared(X, X @ [1.0, 2.0, -1.0], skip=True)
+    assert certify(loss, params).kind == "global minimum"
+    assert certify(loss, params | {"skip": np.ones(3)}).kind == "not critical"
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu", "relu6", "hard_tanh", "hard_sigmoid"])
+def test_activations_on_the_host_are_those_of_jax(name):
+    act, z = activations.get(name), np.linspace(-8.05, 8.05, 101)
+    assert act.on_host
+    with jax.enable_x64(True):
+        for order in range(3):
+            np.testing.assert_allclose(
+                act.derivative(z, order), act.derivative(jax.numpy.asarray(z), order), atol=1e-12
+            )
