@@ -189,7 +189,7 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     def _chosen(self, problem: Problem, method: Method) -> Problem:
         method.check_source(problem.in_chunks)
         question = self._question(problem, method)
-        if not is_auto(self.activation) or not question.open:
+        if not is_auto(self.activation) or not question.open or not question.families(problem.n_features):
             method.check(problem)
         if not question.open:
             return problem

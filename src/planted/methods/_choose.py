@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -182,19 +181,6 @@ class _Contest(Comparison):
                 entry.why = f"a part is missed (p = {p_value:.1g})"
         return made
 
-    def open_families(self) -> list[Family]:
-        width, admits = self.question.n_hidden or 1, self.question.admits
-        made = []
-        for family in families(self.question.activation):
-            inside = tuple(
-                member
-                for member in family.members
-                if any(admits(member.activation, width, free) for free in self.question.parts(self.d))
-            )
-            if inside:
-                made.append(replace(family, members=inside))
-        return made
-
     def most(self, family: Family) -> int:
         """The widest network that the rows bear and that is affordable."""
         path = self.path(family, 0)
@@ -208,7 +194,7 @@ class _Contest(Comparison):
         """Fit every family, widen and narrow those that are not far behind; the families that are left."""
         given = self.question.n_hidden
         alive: list[Family] = []
-        for family in self.open_families():
+        for family in self.question.families(self.d):
             if passed() and alive:
                 break
             path = self.path(family, 0)

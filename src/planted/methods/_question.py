@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from planted.activations import Activation
+from planted.methods._families import Family, families
 from planted.methods._problem import Free
 
 
@@ -52,3 +53,16 @@ class Question:
         options = [(False, True) if part is None else (part,) for part in (self.bias, self.intercept, self.skip)]
         made = [Free(*flags) for flags in product(*options)]
         return sorted(made, key=lambda free: free.unknowns(n_features, self.n_hidden or 2))
+
+    def families(self, n_features: int) -> list[Family]:
+        """The families of activations that candidates may have, with the members that the method admits."""
+        made = []
+        for family in families(self.activation):
+            inside = tuple(
+                member
+                for member in family.members
+                if any(self.admits(member.activation, self.n_hidden or 1, free) for free in self.parts(n_features))
+            )
+            if inside:
+                made.append(replace(family, members=inside))
+        return made
