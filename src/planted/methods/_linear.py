@@ -44,6 +44,6 @@ def linear_start(problem: Problem) -> Start:
     remark = (
         "one linear function explains this, no neuron is needed"
         if free.skip
-        else "no function of the inputs that was tried explains the targets better than their mean"
+        else "nothing that was tried explains held-out rows better than their mean"
     )
     return Start(network, "linear", 0.5 * float(np.average(squares, weights=share)), remark=remark)

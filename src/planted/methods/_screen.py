@@ -112,6 +112,10 @@ class Path:
         other.fresh(max(width, min(wider, self.widest)))
         self._best(other.at(width))
 
+    def borrow(self, other: Path, width: int) -> None:
+        """A network of this width that begins from another family's neurons; it stays if it is better."""
+        self._best(self._descend(other.at(width).hidden))
+
     def _best(self, fitted: Fitted) -> Fitted:
         known = self.fits.get(fitted.width)
         if known is None or fitted.loss < known.loss:

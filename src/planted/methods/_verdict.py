@@ -242,7 +242,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         )
     if facts.explained:
         words = f"the network explains every row to rounding, and {facts.counting_rows} rows determine it"
-        if facts.linear_loss <= EXACT:
+        if facts.n_hidden and facts.linear_loss <= EXACT:
             words += "; so does one linear function, for which no neuron is needed"
         return "recovered", words, ""
     if tested:
@@ -264,7 +264,7 @@ def _share(facts: Facts) -> str:
 
 def _or_fewer(facts: Facts, words: str) -> str:
     """`words`, and fewer neurons where there are several."""
-    if facts.n_hidden == 1:
+    if facts.n_hidden <= 1:
         return words
     return f"{words.removeprefix('or ')}, or ask for fewer neurons"
 
