@@ -48,3 +48,13 @@ def browser(width=1280, height=900, dark=False):
             yield driver
         finally:
             driver.quit()
+
+
+_OPERATED = {"button", "link", "searchbox", "textbox", "combobox", "slider", "spinbutton", "application", "image"}
+
+
+def operated(driver):
+    """Role and name, as a screen reader has them, of everything that can be operated or is a picture."""
+    nodes = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    shown = [node for node in nodes if not node["ignored"] and node["role"]["value"] in _OPERATED]
+    return [(node["role"]["value"], node["name"]["value"].strip()) for node in shown]

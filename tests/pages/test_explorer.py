@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from browser import browser, needs_browser
+from browser import browser, needs_browser, operated
 from planted import ConvNetwork, Network, certify
 from planted.objectives import PopulationConv, PopulationLandscape
 from planted.pages import write_explorer
@@ -76,6 +76,13 @@ def test_a_race_ends_in_a_trap_and_at_the_teacher(driver):
     weights = np.reshape(designed[3], (6, 6))
     assert certify(PopulationLandscape(Network(np.eye(6), np.ones(6))), weights).kind == "global minimum"
     assert kinds(driver) == ["local minimum", "global minimum"]
+
+
+@needs_browser
+def test_everything_has_a_name(driver):
+    names = operated(driver)
+    assert {"button", "combobox", "slider", "spinbutton"} <= {role for role, _ in names}
+    assert all(name for _, name in names), [role for role, name in names if not name]
 
 
 @needs_browser

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from browser import browser, needs_browser
+from browser import browser, needs_browser, operated
 from planted import ConvNetwork, Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, datasets
 from planted.certificates import assumptions
 from planted.pages import Subject, evidence, fragment, report_html, subject_of, write_report
@@ -96,9 +96,11 @@ def test_responses_follow_the_activation():
     X = np.random.default_rng(0).normal(size=(3000, 2))
     summaries = evidence(network, X, network.predict(X))
     np.testing.assert_allclose(summaries.response[0], 3 * np.tanh(summaries.positions[0]))
-    # Without noise the points are bin means of the response itself.
-    inside = slice(1, -1)
-    np.testing.assert_allclose(summaries.partial[0][inside], summaries.response[0][inside], atol=0.2)
+    # Without noise the rows say what the response says, in every bin and at both ends; with a shift, that much more.
+    np.testing.assert_allclose(summaries.partial[0], summaries.response[0], atol=1e-12)
+    shifted = evidence(network, X, network.predict(X) + 0.25, fitted=False)
+    np.testing.assert_allclose(shifted.partial[0] - shifted.response[0], 0.25)
+    assert "no fit" in shifted.source
     assert summaries.shares[0].sum() == pytest.approx(1)
     assert summaries.strength[0] == pytest.approx(3 * np.tanh(2 * X[:, 0] + 0.5).std())
 
@@ -159,6 +161,39 @@ def test_labels_and_filters(tmp_path):
     again = ConvNetwork(content["matrices"][0]["values"][0], content["matrices"][1]["values"][0])
     np.testing.assert_allclose(again.predict(filters.X), est.predict(filters.X), atol=1e-7)
     assert len(content["search"]["restarts"]) == 4
+
+
+def test_a_certificate_reports_itself(tmp_path):
+    certificate = _certificate()
+    page = certificate.report(tmp_path / "page.html", NAMES, ["price"]).read_text(encoding="utf-8")
+    content = payload(page)
+    assert "What kind of point of the loss is this?" in page
+    assert "price = 1 · relu( " in page
+    assert content["matrices"][0]["columns"] == NAMES
+    np.testing.assert_allclose(np.sort(content["matrices"][0]["values"], axis=0), np.sort(np.eye(3), axis=0))
+    np.testing.assert_allclose(content["certificate"]["spectrum"], certificate.spectrum, rtol=1e-4, atol=1e-6)
+    assert len(content["assumptions"]) == len(certificate.assumptions) > 0
+    assert "global minimum" in certificate._repr_html_()
+    unnamed = _certificate(network=None)
+    content = payload(unnamed.report(tmp_path / "unnamed.html").read_text(encoding="utf-8"))
+    assert content["matrices"] == []
+    assert content["neurons"] is None
+    assert content["certificate"]["kind"] == "global minimum"
+    assert "<table" not in unnamed._repr_html_()
+
+
+def test_certificates_know_their_networks():
+    from planted import certify
+    from planted.objectives import ConvSquared, Squared
+
+    data = datasets.make_planted(60, 3, 2, output="mixed", random_state=0)
+    params = {"weights": data.teacher.weights, "output": data.teacher.output}
+    network = certify(Squared(data.X, data.y), params).network
+    np.testing.assert_allclose(network.predict(data.X), data.y, atol=1e-12)
+    filters = datasets.make_planted_conv(60, 3, 2, random_state=0)
+    params = {"filter": filters.teacher.filter, "output": filters.teacher.output}
+    network = certify(ConvSquared(filters.X, filters.y), params).network
+    np.testing.assert_allclose(network.predict(filters.X), filters.y, atol=1e-12)
 
 
 def test_several_outputs_and_a_linear_part(tmp_path):
@@ -229,6 +264,44 @@ def test_page_in_a_browser(page):
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
         assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert not driver.find_element("id", "theme").is_displayed()
+        assert driver.get_log("browser") == []
+
+
+@needs_browser
+def test_downloads_names_and_keys(page, tmp_path):
+    """Files arrive when buttons are pressed by keyboard; all that can be operated has a name for screen readers."""
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    with browser() as driver:
+        driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+        driver.get(page.as_uri())
+        driver.find_element("css selector", "summary").send_keys(Keys.ENTER)
+        for label in ("download table weights as CSV", "download figure residuals as SVG"):
+            where = ("css selector", f'[aria-label="{label}"]')
+            WebDriverWait(driver, 600).until(lambda _, where=where: driver.find_elements(*where))
+            driver.find_element(*where).send_keys(Keys.ENTER)
+        WebDriverWait(driver, 600).until(
+            lambda _: {"weights.csv", "residuals.svg"} <= {f.name for f in tmp_path.iterdir()}
+        )
+        weights = pd.read_csv(tmp_path / "weights.csv")
+        assert list(weights.columns) == ["neuron", "input", "value", "lower", "upper"]
+        assert set(weights["input"]) == set(NAMES)
+        assert ElementTree.parse(tmp_path / "residuals.svg").getroot().tag.endswith("svg")
+        names = operated(driver)
+        assert {"button", "link", "image"} <= {role for role, _ in names}
+        assert all(name for _, name in names)
+        assert driver.get_log("browser") == []
+
+
+@needs_browser
+def test_a_page_without_a_network(tmp_path):
+    page = _certificate(network=None).report(tmp_path / "page.html")
+    with browser() as driver:
+        driver.get(page.as_uri())
+        sections = [section.get_attribute("id") for section in driver.find_elements("css selector", "section")]
+        assert sections == ["certificate", "assumptions"]
+        assert not driver.find_elements("id", "formula")
         assert driver.get_log("browser") == []
 
 

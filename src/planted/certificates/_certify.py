@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -17,6 +20,7 @@ from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._local_convergence import LocalConvergence, local_convergence
 from planted.certificates._symmetries import Symmetry, flat_symmetries, span
 from planted.certificates._teacher_distance import TeacherDistance, teacher_distance
+from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64, to_numpy
 from planted.objectives import (
     DENSE_SIZE,
@@ -31,6 +35,7 @@ from planted.objectives import (
     smallest_eigenpair,
     units_of,
 )
+from planted.pages import Subject, fragment, write_report
 
 KINDS = ("global minimum", "local minimum", "saddle", "not critical", "undecided")
 _STEPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5)
@@ -70,6 +75,8 @@ class Certificate:
         What gradient descent from here is proved to reach, where that was asked for.
     teacher_distance : TeacherDistance or None
         For a minimum of G, F or L, how near the theorems say that a permutation of the teacher is.
+    network : Network, ConvNetwork or None
+        The network that the point is, where the objective knows.
     """
 
     kind: str
@@ -90,6 +97,7 @@ class Certificate:
     spectrum: np.ndarray | None = None
     descent: LocalConvergence | None = None
     teacher_distance: TeacherDistance | None = None
+    network: Network | ConvNetwork | None = None
 
     @property
     def is_minimum(self) -> bool:
@@ -119,6 +127,25 @@ class Certificate:
             "assumptions": [row.as_dict() for row in self.assumptions],
             **({} if self.descent is None else {"descent": self.descent.as_dict()}),
         }
+
+    def report(self, path: str | PathLike[str], names: Sequence[str] = (), targets: Sequence[str] = ()) -> Path:
+        """Write one HTML page about the point; `names` are those of the inputs, `targets` those of the outputs.
+
+        >>> import tempfile
+        >>> from planted.objectives import PopulationSquared
+        >>> certificate = certify(PopulationSquared(Network(np.eye(2), np.ones(2))), np.eye(2))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     "global minimum" in certificate.report(f"{folder}/page.html").read_text(encoding="utf-8")
+        True
+        """
+        return write_report(path, self._subject(names, targets))
+
+    def _subject(self, names: Sequence[str] = (), targets: Sequence[str] = ()) -> Subject:
+        return Subject(self.network, self.kind, self.reason, certificate=self, names=names, targets=targets)
+
+    def _repr_html_(self) -> str:
+        """Kind, reason and network in a notebook."""
+        return fragment(self._subject())
 
     def __str__(self) -> str:
         lines = [
@@ -285,6 +312,7 @@ def certify(
         return Certificate(
             kind, reason, point.value, norm, reported, plain.eigenvalue, plain.residual, plain.norm,
             tree, decrease, flat, kinks, curvature.method, rows, known, plain.values, teacher_distance=near,
+            network=objective.network(params),
         )  # fmt: skip
 
     scale = curvature.norm * point.size**2

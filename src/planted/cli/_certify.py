@@ -127,9 +127,11 @@ def write_page(path: Path, problem: Any, network: Any, certificate: Any, *names:
     errors: Any = None
     about: dict[str, Any] = {}
     if labels:
-        errors = label_uncertainty(problem, problem.params(network))
         about = {"labels": True, "probability": lambda net, rows: class_probabilities(net, rows, problem.link)}
-    elif few:
+    fitted = certificate.kind not in ("saddle", "not critical")
+    if fitted and labels:
+        errors = label_uncertainty(problem, problem.params(network))
+    elif fitted and few:
         errors = uncertainty(problem.objective(), problem.params(network))
     subject = Subject(
         network=network,
@@ -137,7 +139,7 @@ def write_page(path: Path, problem: Any, network: Any, certificate: Any, *names:
         reason=certificate.reason,
         uncertainty=errors,
         certificate=certificate,
-        evidence=evidence(displayed(network, errors), survey.X, survey.y, **about),
+        evidence=evidence(displayed(network, errors), survey.X, survey.y, fitted=fitted, **about),
         names=names[0],
         targets=names[1],
         labels=labels,

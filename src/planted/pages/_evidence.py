@@ -16,6 +16,7 @@ _TAIL = 0.005
 _FLAT = 0.01
 _FULL_LEVERAGE = 1 - 1e-6
 _LEAST_VARIANCE = 0.05
+_EQUAL = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +42,8 @@ class Evidence:
     mean, scale : arrays (d,)
         Mean and standard deviation of each input.
     positions, response, partial, shares : arrays (k, b)
-        Of each neuron, in bins of z = w·x + b: the middle of the bin, the contribution a φ(z) there, the mean of
-        a φ(z) + residual over the rows of the bin (NaN if there are none), and the share of rows in it.
+        Of each neuron, in bins of z = w·x + b: the middle of the bin, the contribution a φ(z) there, that plus the mean
+        residual over the rows of the bin (NaN if there are none), and the share of rows in it.
     """
 
     n_rows: int
@@ -69,6 +70,7 @@ def evidence(
     y: Any,
     *,
     fresh: bool = False,
+    fitted: bool = True,
     labels: bool = False,
     n_rows: int = 0,
     probability: Callable[[Any, np.ndarray], np.ndarray] | None = None,
@@ -86,6 +88,8 @@ def evidence(
     y : array (n,) or (n, m)
     fresh : bool
         Whether the fit did not see these rows.
+    fitted : bool
+        Whether the network is a fit to these rows; a network that is none predicts them as it is.
     labels : bool
         Whether y are labels 0, 1, …, whose probabilities the network gives.
     n_rows : int
@@ -118,14 +122,16 @@ def evidence(
             working = (targets - prediction) / np.maximum(prediction * (1 - prediction), _LEAST_VARIANCE)
     residual = targets - prediction
     left_out, source = residual, "the network's own predictions of the rows it was fitted to"
-    if fresh:
+    if not fitted:
+        source = "the network's own predictions of these rows, to which it is no fit"
+    elif fresh:
         source = "predictions of rows that the fit did not see"
     elif labels:
         source = "the network's probabilities of the labels it was fitted to"
     elif sum(np.size(part) for part in network.arrays().values()) <= _PARAMETERS:
         left_out, source = _left_out(network, rows, residual, total)
     counts, edges = np.histogram(left_out, bins=_RESIDUAL_BINS, range=_middle(left_out.ravel()))
-    shown = max(1, _POINTS // targets.shape[1])
+    shown = len(some) if labels else max(1, _POINTS // targets.shape[1])
     return Evidence(
         n_rows=total,
         sampled=len(some),
@@ -151,7 +157,9 @@ def _left_out(network: Any, rows: np.ndarray, residual: np.ndarray, total: int) 
 
 def _middle(values: np.ndarray) -> tuple[float, float]:
     low, high = np.quantile(values, [_TAIL, 1 - _TAIL])
-    return (float(low), float(high)) if high > low else (float(low) - 0.5, float(high) + 0.5)
+    # Equal to rounding is equal: no bins fit between such values.
+    room = 0.0 if high - low > _EQUAL * max(abs(low), abs(high)) else 0.5 * (max(abs(low), abs(high)) or 1.0)
+    return float(low - room), float(high + room)
 
 
 def _responses(network: Any, rows: np.ndarray, residual: np.ndarray) -> dict[str, np.ndarray]:
@@ -173,21 +181,23 @@ def _responses(network: Any, rows: np.ndarray, residual: np.ndarray) -> dict[str
         bins = np.clip(((z[:, i] - low) / width).astype(int), 0, _BINS - 1)
         members = np.bincount(bins, minlength=_BINS)
         middle = low + width * (np.arange(_BINS) + 0.5)
-        terms = amount[i] * values[:, i] + residual[:, leading[i]]
         with np.errstate(invalid="ignore", divide="ignore"):
-            table["partial"][i] = np.bincount(bins, terms, minlength=_BINS) / members
+            mean = np.bincount(bins, residual[:, leading[i]], minlength=_BINS) / members
         table["positions"][i] = middle
         table["response"][i] = amount[i] * np.asarray(network.activation(middle))
+        table["partial"][i] = table["response"][i] + mean
         table["shares"][i] = members / len(rows)
     slopes = np.abs(np.asarray(network.activation.derivative(z)))
     active = np.mean(slopes > _FLAT * np.max(slopes, axis=0, initial=0.0), axis=0)
     return table | {"strength": np.abs(amount) * values.std(axis=0), "leading": leading, "active": active}
 
 
-def displayed(network: Network | ConvNetwork, uncertainty: Any = None) -> Any:
+def displayed(network: Network | ConvNetwork | None, uncertainty: Any = None) -> Any:
     """The canonical network that a page shows: the one that standard errors belong to, where there are some.
 
     >>> displayed(Network([[2.0, 0.0]], [1.0])).weights
     array([[1., 0.]])
     """
-    return network.canonical() if uncertainty is None else uncertainty.network
+    if uncertainty is not None:
+        return uncertainty.network
+    return None if network is None else network.canonical()

@@ -17,9 +17,10 @@ _CURVE = 400
 def payload(subject: Subject) -> dict[str, Any]:
     """Everything that the page draws, as plain lists, numbers and words."""
     network = displayed(subject.network, subject.uncertainty)
-    ranking = order(subject, network)
     errors = {} if subject.uncertainty is None else dict(subject.uncertainty.errors)
     ends = {} if subject.uncertainty is None else subject.uncertainty.intervals(LEVEL)
+    matrices: list[dict[str, Any]] = []
+    neurons, ranking = None, np.arange(0)
     if hasattr(network, "filter"):
         matrices = [
             _matrix("filter", ["filter"], subject.inputs, network.filter[None], ends.get("filter"), "entry"),
@@ -28,9 +29,9 @@ def payload(subject: Subject) -> dict[str, Any]:
                 network.output[None], ends.get("output"), "patch",
             ),
         ]  # fmt: skip
-        neurons = None
         ranking = np.arange(network.n_patches)
-    else:
+    elif network is not None:
+        ranking = order(subject, network)
         labels = [f"neuron {rank + 1}" for rank in range(len(ranking))]
         interval = ends.get("weights")
         matrices = [
@@ -148,7 +149,7 @@ def _search(search: dict[str, Any]) -> dict[str, Any]:
         **{name: dict(search.get(name, {})) for name in ("widths", "activations", "race")},
         "runs": np.asarray(search.get("runs", ())).ravel(),
         "restarts": [
-            {"signs": ", ".join(f"{sign:+d}" for sign in one.signs), "fate": one.fate, "loss": one.loss}
+            {"signs": ", ".join("−+"[sign > 0] + "1" for sign in one.signs), "fate": one.fate, "loss": one.loss}
             for one in search.get("restarts", ())
         ],
         "descents": descents,
@@ -179,6 +180,7 @@ def _certificate(certificate: Any) -> dict[str, Any] | None:
         "words": KIND.get(certificate.kind, ""),
         "reason": sentence(certificate.reason),
         "flat": list(certificate.flat),
+        "descent": "" if certificate.descent is None else str(certificate.descent),
         "numbers": [{"what": name, "value": value} for name, value in numbers.items()],
         "spectrum": None if certificate.spectrum is None else _short(certificate.spectrum),
     }

@@ -13,7 +13,7 @@ from planted.pages._assemble import assemble, embedded
 from planted.pages._evidence import displayed
 from planted.pages._payload import order, payload, sentence
 from planted.pages._subject import Subject
-from planted.pages._words import KIND, READ, STATUS
+from planted.pages._words import COLOUR, KIND, READ, STATUS, question
 
 _TERMS, _INPUTS, _NOTEBOOK_ROWS = 6, 6, 8
 _SMALL = 5e-4
@@ -38,6 +38,7 @@ def write_report(path: str | PathLike[str], subject: Subject) -> Path:
 def report_html(subject: Subject) -> str:
     """The report of a subject as the text of one HTML file."""
     parts = {
+        "question": escape(question(subject.status, "queries" in subject.numbers)),
         "title": escape(f"planted: {subject.status}"),
         "status": escape(subject.status),
         "answer": escape(answer(subject)),
@@ -57,13 +58,15 @@ def fragment(subject: Subject) -> str:
     >>> "recovered" in fragment(Subject(Network([[3.0, 4.0]], [2.0]), "recovered", "by construction"))
     True
     """
-    colour = {"recovered": "#17703c", "estimated": "#1f5fbf", "ambiguous": "#7a5200"}.get(subject.status, "#a4161a")
+    colour = COLOUR.get(subject.status, COLOUR["misfit"])
     head = (
         f'<p><strong style="color:#fff;background:{colour};border-radius:1em;padding:.1em .7em">'
         f"{escape(subject.status)}</strong> {escape(answer(subject))}</p>"
         f"<p>{escape(sentence(subject.reason))} {escape(subject.advice)}</p>"
-        f'<pre style="white-space:pre-wrap">{formula(subject)}</pre>'
     )
+    if subject.network is None:
+        return f"<div>{head}</div>"
+    head += f'<pre style="white-space:pre-wrap">{formula(subject)}</pre>'
     table = payload(subject)["matrices"][0]
     largest = max((abs(value) for row in table["values"] for value in row), default=0.0) or 1.0
     columns = table["columns"][:_NOTEBOOK_ROWS]
@@ -90,6 +93,10 @@ def answer(subject: Subject) -> str:
     'This is the network that made the data: 1 relu neuron on 1 input.'
     """
     network = subject.network
+    statuses = READ if "queries" in subject.numbers else STATUS
+    lead = statuses.get(subject.status) or KIND.get(subject.status) or "This is the network."
+    if network is None:
+        return lead
     if hasattr(network, "filter"):
         weights, patches = len(network.filter), network.n_patches
         what = f"one {network.activation.name} filter of {weights} weights shared by {patches} patches"
@@ -99,14 +106,14 @@ def answer(subject: Subject) -> str:
             _count(network.n_features, "input"),
         )
         what = f"{neurons} on {inputs}" + (f", {network.n_outputs} outputs" if network.n_outputs > 1 else "")
-    statuses = READ if "queries" in subject.numbers else STATUS
-    lead = statuses.get(subject.status) or KIND.get(subject.status) or "This is the network."
     return f"{lead[:-1]}: {what}."
 
 
 def formula(subject: Subject) -> str:
     """The canonical network as a formula in the caller's own names, strongest neurons and weights first, as HTML."""
     network, outputs = displayed(subject.network, subject.uncertainty), subject.outputs
+    if network is None:
+        return ""
     act = network.activation.name
     if hasattr(network, "filter"):
         return f"{outputs[0]} = Σ<sub>i</sub> output<sub>i</sub> · {act}( filter · patch<sub>i</sub> )"
@@ -135,9 +142,16 @@ def formula(subject: Subject) -> str:
 
 def _next(subject: Subject) -> str:
     """The code that goes on from here."""
+    if subject.network is None:
+        return ""
     kind = "ConvNetwork" if hasattr(subject.network, "filter") else "Network"
     file = subject.model or "model.safetensors"
-    lines = [f"# {'written by this fit' if subject.model else 'est.network_.save(...) or planted fit --out writes it'}"]
+    origin = "est.network_.save(...) or planted fit --out writes it"
+    if "queries" in subject.numbers:
+        origin = "reading.network.save(...) or planted read --out writes it"
+    elif subject.status in KIND:
+        origin = "the network that was certified"
+    lines = [f"# {'written by this command' if subject.model else origin}"]
     lines += ["import planted", "", f'network = planted.{kind}.load("{file}")', "y = network.predict(X)"]
     if kind == "Network":
         lines += [

@@ -12,11 +12,11 @@ from planted.pages._evidence import Evidence
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The subject of a report. Only a network and a verdict are needed; what is missing is left out of the page.
+    """The subject of a report. A verdict is needed; what is missing is left out of the page.
 
     Attributes
     ----------
-    network : Network or ConvNetwork
+    network : Network, ConvNetwork or None
     status, reason, advice : str
         The verdict in one word, why, and what to try next.
     uncertainty : Uncertainty, optional
@@ -54,6 +54,8 @@ class Subject:
     @property
     def inputs(self) -> list[str]:
         """Names of the inputs, x0, x1, … where they have none; of the entries of a filter for a shared one."""
+        if self.network is None:
+            return []
         if hasattr(self.network, "filter"):
             return [f"filter {i}" for i in range(len(self.network.filter))]
         d = self.network.n_features
@@ -135,7 +137,7 @@ def _numbers(recovery: Any, estimator: Any) -> dict[str, Any]:
         "relative_loss": "residual variance over variance of the target",
         "seconds": "seconds",
         "queries": "queries",
-        "fidelity": "fidelity",
+        "fidelity": "largest difference to the model on fresh questions, in standard deviations",
     }
     for name, meaning in words.items():
         if getattr(recovery, name, None) is not None:

@@ -25,6 +25,20 @@ KIND = {
     "undecided": "Second derivatives do not decide what kind of point this is.",
 }
 
+COLOUR = {
+    "recovered": "#17703c",
+    "global minimum": "#17703c",
+    "estimated": "#1f5fbf",
+    "local minimum": "#1f5fbf",
+    "ambiguous": "#7a5200",
+    "saddle": "#7a5200",
+    "undecided": "#7a5200",
+    "misfit": "#a4161a",
+    "not critical": "#1f5fbf",
+}
+"""Of a verdict's badge in notebooks."""
+
+
 ASSUMPTION = {
     "inputs are Gaussian": "The input columns look like draws of a normal distribution.",
     "inputs have mean zero and covariance I": "The input columns are centred, of variance one and uncorrelated.",
@@ -61,3 +75,18 @@ def meaning(assumption: str) -> str:
     'The neurons look in perpendicular directions.'
     """
     return ASSUMPTION.get(assumption, "")
+
+
+def question(status: str, reading: bool) -> str:
+    """The question that a report answers.
+
+    >>> question("saddle", reading=False)
+    'What kind of point of the loss is this?'
+    """
+    if status in KIND:
+        return "What kind of point of the loss is this?"
+    return (
+        "Which one-hidden-layer network is this model?"
+        if reading
+        else "Which one-hidden-layer network produced this data?"
+    )

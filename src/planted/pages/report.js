@@ -40,7 +40,7 @@
     });
     const inside = make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": `figure of ${matrix.title}` }, svg);
     inside.text = () => svgText(svg);
-    const note = lower ? `Whiskers are ${100 * data.level} % intervals.` : "No intervals: there are too many parameters, or no rows.";
+    const note = lower ? `Whiskers are ${100 * data.level} % intervals.` : "No intervals: there are too many parameters, no rows, or this is no minimum.";
     return figure(inside, `Blue adds, orange subtracts. ${note}`, matrix.title);
   }
 
@@ -179,6 +179,7 @@
     inside.addEventListener("toggle", () => { if (inside.open && inside.children.length === 1) inside.append(table(columns, rows, name)); });
     neurons.append(inside);
   }
+  if (!data.matrices.length) neurons.remove();
 
   const responses = place("responses"), evidence = data.evidence;
   if (!evidence) responses.remove();
@@ -200,8 +201,9 @@
   }
 
   const fit = place("fit");
-  fit.append(table(["measured", "value"], data.numbers.map(({ what, value }) => [what, value]), "numbers"));
+  if (data.numbers.length) fit.append(table(["measured", "value"], data.numbers.map(({ what, value }) => [what, value]), "numbers"));
   if (!data.numbers.length && !evidence) fit.remove();
+  if (!evidence) fit.querySelector("h2").textContent = "What was measured";
   if (evidence) {
     const pair = make("div", { class: "pair" });
     if (data.labels) {
@@ -220,13 +222,13 @@
       : `The residual test regresses residuals on random bumps and ridges of the inputs. A right network leaves p spread evenly between 0 and 1; below 0.001 counts as structure. Here p = ${show(p.value, 3)}: ${p.value < 0.001 ? "structure is left" : "no structure was seen"}.`));
   }
 
-  const search = place("search"), found = data.search, charts = make("div", { class: "pair" });
+  const search = place("search"), found = data.search, charts = make("div", { class: "pair" }), tables = make("div", { class: "triple" });
   const lossBars = (name, entries, xLabel, caption) => {
     const losses = entries.filter(([, value]) => typeof value === "number");
     if (!losses.length) return;
     const numeric = losses.every(([key]) => !Number.isNaN(Number(key)));
     if (numeric && losses.length > 1) charts.append(figure(chart([{ x: losses.map(([key]) => Number(key)), y: losses.map(([, v]) => Math.max(v, 1e-32)), kind: "points", size: 5 }], { xLabel, yLabel: "loss", logY: losses.every(([, v]) => v > 0), label: caption }), caption, name));
-    search.append(table([xLabel, "loss or reason"], entries, name, { caption }));
+    tables.append(table([xLabel, losses.length === entries.length ? "loss" : "loss or reason"], entries, name, { caption }));
   };
   if (found.descents.some((one) => one.curve.length > 1)) {
     const series = found.descents.filter((one) => one.curve.length > 1).slice(0, 4).map((one) => ({ x: one.step, y: one.curve, label: one.name }));
@@ -238,6 +240,7 @@
   lossBars("widths", Object.entries(found.widths), "neurons", "Widths tried, with their loss on held-out rows.");
   lossBars("activations", Object.entries(found.activations), "activation", "Activations tried.");
   lossBars("race", Object.entries(found.race), "method", "Methods tried: relative loss, or why one did not apply.");
+  search.append(tables);
   if (found.restarts.length) search.append(table(["signs", "fate", "loss"], found.restarts.map((one) => [one.signs, one.fate, one.loss]), "restarts", { caption: "Restarts of the shared filter." }));
   if (found.descents.length) search.append(table(["phase", "ended", "steps", "loss", "seconds", "why"], found.descents.map((one) => [one.name, one.status, one.steps, one.value, one.seconds, one.reason]), "phases", { caption: "Descents by phase." }));
   if (!search.querySelector("figure, table")) search.remove();
@@ -247,6 +250,7 @@
   else {
     certificate.append(make("p", {}, make("span", { class: `badge ${proof.kind.split(" ")[0]}` }, proof.kind), ` ${proof.words} ${proof.reason}`));
     if (proof.flat.length) certificate.append(make("p", { class: "soft" }, `Flat along: ${proof.flat.join("; ")}.`));
+    if (proof.descent) certificate.append(make("pre", {}, proof.descent));
     const pair = make("div", { class: "pair" }, table(["measured", "value"], proof.numbers.map(({ what, value }) => [what, value]), "certificate"));
     if (proof.spectrum) pair.append(figure(chart([{ x: proof.spectrum.map((_, i) => i + 1), y: proof.spectrum, kind: proof.spectrum.length > 60 ? "line" : "bars" }], { xLabel: "eigenvalue, from the smallest", yLabel: "curvature", label: "spectrum of the Hessian" }), "Spectrum of the Hessian: below zero the loss curves down.", "spectrum"));
     certificate.append(pair);
@@ -259,6 +263,7 @@
       table(["assumption", "in words", "status", "number", "what it is", "needed by"], data.assumptions, "assumptions", { cell: (value, column) => (column === 2 ? make("span", { class: `badge ${value}` }, value) : null) }));
   }
 
-  if (!place("advice").textContent.trim()) place("advice").remove();
+  for (const id of ["advice", "formula"]) if (!place(id).textContent.trim()) place(id).remove();
+  if (place("next").children.length === 1) place("next").remove();
   document.querySelector("nav").append(...[...document.querySelectorAll("section")].map((section) => make("a", { href: `#${section.id}` }, section.querySelector("h2").textContent)));
 })();

@@ -71,15 +71,16 @@ function figure(svg, caption, name, ...tools) {
 function table(columns, rows, name, { caption = "", cell = null } = {}) {
   const collator = new Intl.Collator("en", { numeric: true });
   const body = make("tbody");
+  const numeric = columns.map((_, column) => rows.every((values) => values[column] === null || typeof values[column] === "number"));
   const entries = rows.map((values) => ({ values, node: make("tr", {}, ...values.map((value, column) => {
     const head = column === 0 ? "th" : "td";
     const inside = cell && cell(value, column, values);
-    return make(head, { scope: column === 0 ? "row" : undefined, class: typeof value === "number" ? "number" : undefined,
+    return make(head, { scope: column === 0 ? "row" : undefined, class: numeric[column] ? "number" : undefined,
       "data-label": columns[column] }, inside || show(value));
   })) }));
   body.append(...entries.map((entry) => entry.node));
   const heads = columns.map((label, column) => {
-    const head = make("th", { scope: "col" });
+    const head = make("th", { scope: "col", "data-head": label, class: numeric[column] ? "number" : undefined });
     head.append(make("button", { type: "button", onclick: () => {
       const rising = head.getAttribute("aria-sort") !== "ascending";
       heads.forEach((other) => other.removeAttribute("aria-sort"));
@@ -107,7 +108,8 @@ function table(columns, rows, name, { caption = "", cell = null } = {}) {
  * @param {object[]} series  {x, y, kind: "line" | "points" | "bars" | "area", colour, label, size}
  */
 function chart(series, { width = 460, height = 250, xLabel = "", yLabel = "", logY = false, logX = false, label = "", xRange = null, yRange = null, diagonal = false } = {}) {
-  const left = 66, right = 12, top = 12, bottom = 40;
+  const named = series.filter((one) => one.label);
+  const right = 12, top = named.length ? 28 : 12, bottom = 40;
   const spread = (axis) => { const values = series.flatMap((one) => one[axis]).filter((value) => value !== null && value > 0); return Math.max(...values) / Math.min(...values); };
   // A logarithmic axis needs something to span.
   if (logY && !(spread("y") > 3)) logY = false;
@@ -120,22 +122,26 @@ function chart(series, { width = 460, height = 250, xLabel = "", yLabel = "", lo
     if (axis === "y" && !log && series.some((one) => one.kind === "bars" || one.kind === "area")) { low = Math.min(low, 0); high = Math.max(high, 0); }
     if (log) { low = Math.log10(low); high = Math.log10(high); }
     if (high - low < 1e-4 * Math.max(Math.abs(low), Math.abs(high)) || high === low) { const room = Math.abs(high) * 0.1 || 0.5; low -= room; high += room; }
+    const bars = axis === "x" ? series.filter((one) => one.kind === "bars" && one.x.length > 1).map((one) => 0.6 * Math.abs(one.x[1] - one.x[0])) : [];
+    if (bars.length) return [low - Math.max(...bars), high + Math.max(...bars)];
     const room = log ? 0.05 * (high - low) : axis === "y" || diagonal ? 0.04 * (high - low) : 0.02 * (high - low);
     return [low - room, high + room];
   };
   const [x0, x1] = xRange || range("x", logX), [y0, y1] = yRange || range("y", logY);
+  const marks = (low, high, log, count) => (log
+    ? (high - low > 1.2 ? ticks(Math.ceil(low), Math.floor(high), count).filter(Number.isInteger) : ticks(low, high, 3)).map((power) => [10 ** power, Number.isInteger(power) ? `1e${power}`.replace("-", "−") : show(10 ** power, 3)])
+    : ticks(low, high, count).map((value) => [value, show(value, 7)]));
+  const yMarks = marks(y0, y1, logY, 5);
+  const left = 28 + 7 * Math.max(3, ...yMarks.map(([, text]) => text.length));
   const X = (value) => left + (width - left - right) * ((logX ? Math.log10(value) : value) - x0) / (x1 - x0);
   const Y = (value) => height - bottom - (height - top - bottom) * ((logY ? Math.log10(value) : value) - y0) / (y1 - y0);
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label });
   const grid = "stroke:var(--line);stroke-width:1", words = "fill:var(--soft)";
-  const marks = (low, high, log, count) => (log
-    ? (high - low > 1.2 ? ticks(Math.ceil(low), Math.floor(high), count).filter(Number.isInteger) : ticks(low, high, 3)).map((power) => [10 ** power, Number.isInteger(power) ? `1e${power}`.replace("-", "−") : show(10 ** power, 3)])
-    : ticks(low, high, count).map((value) => [value, show(value, 7)]));
   for (const [value, text] of marks(x0, x1, logX, 6).filter(([value]) => !whole || Number.isInteger(value))) {
     svg.append(draw("line", { x1: X(value), x2: X(value), y1: top, y2: height - bottom, style: grid }),
       draw("text", { x: X(value), y: height - bottom + 15, "text-anchor": "middle", style: words }, text));
   }
-  for (const [value, text] of marks(y0, y1, logY, 5)) {
+  for (const [value, text] of yMarks) {
     svg.append(draw("line", { x1: left, x2: width - right, y1: Y(value), y2: Y(value), style: grid }),
       draw("text", { x: left - 5, y: Y(value) + 4, "text-anchor": "end", style: words }, text));
   }
@@ -158,12 +164,12 @@ function chart(series, { width = 460, height = 250, xLabel = "", yLabel = "", lo
   });
   svg.append(draw("text", { x: left + (width - left - right) / 2, y: height - 6, "text-anchor": "middle", style: "fill:var(--ink)" }, xLabel),
     draw("text", { transform: `translate(13 ${top + (height - top - bottom) / 2}) rotate(-90)`, "text-anchor": "middle", style: "fill:var(--ink)" }, yLabel));
-  const named = series.filter((one) => one.label);
-  named.forEach((one, index) => {
+  let along = left;
+  for (const one of named) {
     const colour = `var(--${one.colour || ["first", "second", "third", "fourth"][series.indexOf(one) % 4]})`;
-    svg.append(draw("rect", { x: width - right - 12, y: top + 4 + 16 * index, width: 10, height: 10, style: `fill:${colour}` }),
-      draw("text", { x: width - right - 18, y: top + 13 + 16 * index, "text-anchor": "end", style: "fill:var(--ink)" }, one.label));
-  });
+    svg.append(draw("rect", { x: along, y: 8, width: 10, height: 10, style: `fill:${colour}` }), draw("text", { x: along + 15, y: 17, style: "fill:var(--ink)" }, one.label));
+    along += 34 + 7 * one.label.length;
+  }
   return svg;
 }
 
