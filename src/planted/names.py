@@ -55,6 +55,9 @@ MISSING_RULES: tuple[str, ...] = ("refuse", "drop", "mean")
 BENCHES: tuple[str, ...] = ("drawn", "trained", "laws")
 """Kinds of teachers and rows that `planted bench` poses."""
 
+EXPORTS: dict[str, str] = {"onnx": ".onnx", "torch": ".pt", "sklearn": ".joblib"}
+"""Formats of other libraries that `planted export` writes, and how their files end."""
+
 PLOTS: tuple[str, ...] = ("descent", "permutation", "animation", "sphere", "spectrum", "slices")
 """Pictures that `planted plot` makes."""
 

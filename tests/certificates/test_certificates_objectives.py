@@ -9,7 +9,9 @@ import pytest
 
 from planted import ConvNetwork, certify, inputs, objectives
 from planted.datasets import make_planted
+from planted.methods import in_memory
 from planted.objectives import Objective
+from planted.rows import Survey
 from planted.solvers import leave_saddles
 
 DATA = make_planted(400, 3, 3, random_state=0)
@@ -36,6 +38,12 @@ EVERY: dict[str, tuple] = {
     "LogisticLikelihood": (
         lambda: objectives.LogisticLikelihood(DATA.X, LABELS, "tanh"),
         {"weights": 0.1 * NEAR[:1], "output": np.array([5.0])},
+    ),
+    "Penalised": (
+        lambda: objectives.Penalised(
+            in_memory(Survey.of(DATA.X, LABELS)), objectives.Dense("tanh"), objectives.BernoulliLogit(), 0.01, [1.0] * 3
+        ),
+        {"weights": 0.5 * NEAR[:1], "output": np.array([2.0])},
     ),
     "PopulationConv": (
         lambda: objectives.PopulationConv(ConvNetwork(FILTER.filter, FILTER.output)),
@@ -91,8 +99,8 @@ def test_a_point_off_and_the_minimum_that_descent_finds(name: str) -> None:
     assert off.kind == "not critical", str(off)
     assert off.decrease > 0
     end = leave_saddles(objective, start, gradient_tolerance=1e-9)
-    found = certify(objective, end.params)
-    assert found.kind == ("global minimum" if name in GLOBAL else "local minimum"), str(found)
-    assert found.residual < 1e-6 * found.hessian_norm
-    assert found.value < off.value
-    assert all(row.status in ("holds", "fails", "unknown") for row in found.assumptions)
+    reached = certify(objective, end.params)
+    assert reached.kind == ("global minimum" if name in GLOBAL else "local minimum"), str(reached)
+    assert reached.residual < 1e-6 * reached.hessian_norm
+    assert reached.value < off.value
+    assert all(row.status in ("holds", "fails", "unknown") for row in reached.assumptions)

@@ -147,3 +147,22 @@ def test_a_file_that_is_no_record_is_not_touched(line, tmp_path, capsys):
     assert status == 2
     assert "line 2 is no record of this benchmark" in err
     assert path.read_bytes() == before
+
+
+def test_an_export_goes_through_the_one_writer(tmp_path, capsys):
+    model = Network([[1.0, 2.0]], [3.0], "tanh").save(tmp_path / "network")
+    before = model.read_bytes()
+    (tmp_path / "notes.txt").write_text("precious")
+    for out, sentence in (
+        (model, "is an input of this run"),
+        (tmp_path / "notes.txt", "is there and is not a joblib file"),
+        ("/dev/null", "is a device"),
+        (tmp_path, "is a folder"),
+    ):
+        status, _, err = run(capsys, "export", model, "--to", "sklearn", "--out", out)
+        assert status == 2
+        assert sentence in err
+    assert model.read_bytes() == before
+    assert (tmp_path / "notes.txt").read_text() == "precious"
+    assert run(capsys, "export", model, "--to", "sklearn", "--out", tmp_path / "notes.txt", "--force")[0] == 0
+    assert run(capsys, "export", model, "--to", "sklearn", "--out", tmp_path / "notes.txt")[0] == 0

@@ -23,6 +23,7 @@ from planted.datasets import make_planted, make_planted_conv
 from planted.methods import METHODS, Problem
 from planted.numerics.files import append_line, write_whole
 from planted.objectives import Squared
+from planted.pages import displayed
 from planted.rows import CheckpointError, Journal, LocalEngine, block_rows, file_rows, survey
 from planted.rows._chunks import Engine
 
@@ -588,7 +589,7 @@ def test_ctrl_c_leaves_a_checkpoint_that_resumes(data, tmp_path, capsys, monkeyp
     assert status == 0
     weights = np.array(json.loads(out)["network"]["weights"])
     calm = PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False, random_state=0).fit(path)
-    assert np.array_equal(weights, calm.network_.weights)
+    assert np.array_equal(weights, displayed(calm.network_, calm.standard_errors_).weights)
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
-from planted.cli._common import DONE, Json, Quiet, Seed, known, print_json
-
-_FORMATS = ("onnx", "torch", "sklearn")
+from planted.cli._common import DONE, Force, Json, Quiet, Seed, check_file, known, print_json
+from planted.names import EXPORTS
 
 
 def export(
     model: Annotated[Path, typer.Argument(help="Network written by 'planted fit --out' or 'planted read --out'.")],
-    to: Annotated[str, typer.Option(help=f"One of {', '.join(_FORMATS)}.")] = "onnx",
+    to: Annotated[str, typer.Option(help=f"One of {', '.join(EXPORTS)}.")] = "onnx",
     out: Annotated[Path | None, typer.Option(help="File to write; named after the network if omitted.")] = None,
     float64: Annotated[bool, typer.Option("--float64", help="Write ONNX or torch in double precision.")] = False,
     simplify: Annotated[bool, typer.Option("--simplify", help="Drop dead neurons and merge equal ones first.")] = False,
+    force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -26,31 +26,18 @@ def export(
 
     Example: planted export network --to onnx --out model.onnx
     """
-    known("format", to, _FORMATS)
+    known("format", to, tuple(EXPORTS))
     if not model.is_file():
         raise ValueError(f"no model file at {model}")
-    endings = {"onnx": ".onnx", "torch": ".pt", "sklearn": ".joblib"}
-    target = model.with_suffix(endings[to]) if out is None else out
-    if not target.parent.is_dir():
-        raise ValueError(f"no folder {target.parent} to write {target.name} to")
+    target = model.with_suffix(EXPORTS[to]) if out is None else out
+    check_file(target, to, inputs=(model,), force=force)
 
-    from planted.networks import Network
+    from planted.networks import Network, export_network
 
     network = Network.load(model)
     if simplify:
         network = network.simplify()
-    dtype = "float64" if float64 else "float32"
-    if to == "onnx":
-        network.to_onnx(target, dtype)
-    elif to == "torch":
-        module = network.to_torch(dtype)
-        import torch
-
-        torch.save(module, target)
-    else:
-        import joblib
-
-        joblib.dump(network.to_sklearn(), target)
+    export_network(network, target, to, "float64" if float64 else "float32")
     if as_json:
         print_json({"format": to, "file": str(target), "n_hidden": network.n_hidden})
     else:

@@ -2,6 +2,7 @@
 
 from planted.networks._convert import ConversionError
 from planted.networks._dense import Network
+from planted.networks._export import export_network
 from planted.networks._format import ModelFileError
 from planted.networks._jacobian import jacobian
 from planted.networks._matching import Match, match, permutation_error
@@ -16,6 +17,7 @@ __all__ = [
     "Network",
     "Signature",
     "as_patches",
+    "export_network",
     "jacobian",
     "load_model",
     "match",

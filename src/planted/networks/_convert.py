@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planted import activations
+from planted.numerics.files import write_whole
 
 if TYPE_CHECKING:
     from planted.networks._dense import Network
@@ -195,6 +196,13 @@ def from_torch(kind: type[Network], module: Any) -> Network:
 
 def to_onnx(network: Network, path: str | PathLike[str], dtype: str = "float32") -> Path:
     """Write an ONNX model with one input X (n, d) and one output Y (n, m); returns the path written."""
+    target = Path(path)
+    write_whole(target, onnx_bytes(network, dtype))
+    return target
+
+
+def onnx_bytes(network: Network, dtype: str = "float32") -> bytes:
+    """The ONNX model of :func:`to_onnx` as the bytes of a file."""
     try:
         import onnx
         from onnx import TensorProto, helper, numpy_helper
@@ -234,9 +242,7 @@ def to_onnx(network: Network, path: str | PathLike[str], dtype: str = "float32")
         },
     )
     onnx.checker.check_model(model)
-    target = Path(path)
-    target.write_bytes(model.SerializeToString())
-    return target
+    return model.SerializeToString()
 
 
 def _onnx_activation(helper: Any, act: Any) -> tuple[list[Any], dict[str, np.ndarray]]:

@@ -49,6 +49,9 @@ KINDS: dict[str, tuple[str, Callable[[bytes], bool]]] = {
     "predictions": ("a file of predictions", lambda head: head.startswith(b"prediction")),
     "scores": ("a file of scores", lambda head: head.startswith(b"score_")),
     "records": ("a file of this benchmark", lambda head: head.startswith(b'{"cell"')),
+    "onnx": ("an ONNX model", lambda head: head.startswith(b"\x08")),
+    "torch": ("a file of torch", lambda head: head.startswith(b"PK")),
+    "sklearn": ("a joblib file", lambda head: head.startswith(b"\x80")),
     "page": ("a page", lambda head: head.lstrip()[:15].lower().startswith((b"<!doctype html", b"<html"))),
 }
 """What commands write, in words, and how it is known by its first bytes."""
