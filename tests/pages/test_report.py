@@ -196,6 +196,36 @@ def test_certificates_know_their_networks():
     np.testing.assert_allclose(network.predict(filters.X), filters.y, atol=1e-12)
 
 
+@pytest.fixture(scope="module")
+def searched():
+    data = datasets.make_planted(200, 2, 1, noise=0.1, random_state=0)
+    return PlantedRegressor(activation="relu", fit_bias="auto", random_state=0).fit(data.X, data.y)
+
+
+def test_the_search_shows_what_was_tried(searched, tmp_path):
+    search = payload(searched.report(tmp_path / "page.html").read_text(encoding="utf-8"))["search"]
+    rows, shown = search["choice"]["rows"], searched.choice_.shown()
+    assert len(shown) > 2
+    assert [row[0] for row in rows] == [f"▸ {shown[0].name}", *(one.name for one in shown[1:])]
+    np.testing.assert_allclose([row[2] for row in rows], [one.loss for one in shown], rtol=1e-8)
+    for name, losses in (("widths", searched.width_losses_), ("activations", searched.activation_losses_)):
+        assert list(search[name].values()) == pytest.approx(list(losses.values()), rel=1e-8)
+    html = searched._repr_html_()
+    assert all(one.name in html for one in shown)
+    assert "candidates" not in fragment(large())
+
+
+@needs_browser
+def test_tables_of_the_search_are_on_the_page(searched, tmp_path):
+    page = searched.report(tmp_path / "page.html")
+    with browser() as driver:
+        driver.get(page.as_uri())
+        for name, count in (("candidates", len(searched.choice_.shown())), ("widths", len(searched.width_losses_))):
+            assert len(driver.find_elements("css selector", f"#search [data-name={name}] tbody tr")) == count
+        assert driver.find_element("css selector", "[data-name=candidates] tbody th").text.startswith("▸ ")
+        assert driver.get_log("browser") == []
+
+
 def test_several_outputs_and_a_linear_part(tmp_path):
     network = Network([[1.0, 2.0]], [[1.0], [-2.0]], "tanh", intercept=[0.0, 1.5], skip=[[1.0, 0.0], [0.0, -3.0]])
     text = report_html(Subject(network, "estimated", "by construction", targets=["a", "b"]))

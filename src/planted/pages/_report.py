@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,8 @@ def fragment(subject: Subject) -> str:
     if subject.network is None:
         return f"<div>{head}</div>"
     head += f'<pre style="white-space:pre-wrap">{formula(subject)}</pre>'
-    table = payload(subject)["matrices"][0]
+    content = payload(subject)
+    table, choice = content["matrices"][0], content["search"]["choice"]
     largest = max((abs(value) for row in table["values"] for value in row), default=0.0) or 1.0
     columns = table["columns"][:_NOTEBOOK_ROWS]
     cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
@@ -82,7 +84,24 @@ def fragment(subject: Subject) -> str:
     hidden = len(table["rows"]) - _NOTEBOOK_ROWS, len(table["columns"]) - _NOTEBOOK_ROWS
     more = [f"{count} more {what}" for count, what in zip(hidden, ("neurons", "inputs"), strict=True) if count > 0]
     note = f"<p>… {' and '.join(more)}</p>" if more else ""
-    return f"<div>{head}<table><thead><tr><th></th>{cells}</tr></thead><tbody>{body}</tbody></table>{note}</div>"
+    return (
+        f"<div>{head}<table><thead><tr><th></th>{cells}</tr></thead><tbody>{body}</tbody></table>{note}"
+        f"{'' if choice is None else _candidates(choice)}</div>"
+    )
+
+
+def _candidates(choice: dict[str, Any]) -> str:
+    """The candidates that were compared, folded, for a notebook."""
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("candidate", "numbers", "held-out loss", "why"))
+    rows = "".join(
+        f'<tr><th scope="row" style="text-align:left">{escape(name)}</th><td>{numbers}</td>'
+        f"<td>{loss:.3g} ± {error:.1g}</td><td>{escape(why)}</td></tr>"
+        for name, numbers, loss, error, why in choice["rows"]
+    )
+    return (
+        f"<details><summary>candidates that were compared: {escape(choice['reason'])}</summary>"
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></details>"
+    )
 
 
 def answer(subject: Subject) -> str:
