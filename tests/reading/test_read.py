@@ -375,3 +375,77 @@ def test_a_reading_explains_itself():
     assert "recovered" in text
     assert "queries" in text
     assert set(reading.as_dict()) == {"status", "reason", "queries", "queries_per_parameter", "fidelity"}
+
+
+@pytest.mark.parametrize(
+    ("name", "d", "k", "outputs"), [("tanh", 20, 24, None), ("sigmoid", 8, 12, 2), ("erf", 4, 7, None)]
+)
+def test_saturating_float32_models_are_read_over_long_distances(name, d, k, outputs):
+    net = teacher(name, d, k, seed=21, outputs=outputs)
+    w, b, a, c = (np.asarray(part, np.float32) for part in (net.weights, net.bias, net.output, net.intercept))
+    phi = {**FUNCTIONS, "erf": lambda z: np.float32(np.sqrt(2)) * special.erf(z / np.float32(np.sqrt(2)))}[name]
+    reading = read(lambda X: phi(X.astype(np.float32) @ w.T + b) @ a.T + c, d, activation=name, random_state=0)
+    assert reading.status == "recovered", reading.reason
+    assert "rounding to float32 allows" in reading.reason
+    assert reading.fidelity < 1e-4
+    assert reading.network.n_hidden == k
+    assert match(reading.network, net).weight_error < 1e-3
+
+
+def test_the_engine_is_bounded_by_steps(monkeypatch):
+    monkeypatch.setattr("planted.reading._fitted.MOST_STEPS", 5)
+    relu, smooth = as_function(teacher("relu", 3, 3, seed=1)), as_function(teacher("tanh", 3, 3, seed=2))
+    reading = read(lambda X: relu(X) + smooth(X), 3, activation="tanh", random_state=0)
+    assert reading.status == "misfit"
+    assert "stopped after 5 steps" in reading.reason
+
+
+def test_the_budget_of_a_smooth_model():
+    net, asked = as_function(teacher("sigmoid", 5, 8, seed=6)), []
+
+    def function(X):
+        asked.append(len(X))
+        return net(X)
+
+    whole = read(function, 5, random_state=0)
+    assert whole.status == "recovered"
+    assert len(asked) < whole.queries / 3  # batches, not one at a time
+    for budget in (1, 30, whole.queries // 2, whole.queries - 1):
+        asked.clear()
+        less = read(function, 5, random_state=0, max_queries=budget)
+        assert sum(asked) == less.queries <= budget
+        assert less.status == "estimated"
+        assert "budget" in less.reason
+    assert 0 < less.network.n_hidden <= 8  # what was learnt by then
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_probabilities_of_a_pipeline(classes):
+    rng = np.random.default_rng(classes)
+    inputs = 5 + 3 * rng.standard_normal((200, 4))
+    labels = np.arange(200) % classes
+    model = make_pipeline(
+        StandardScaler(), MLPClassifier(hidden_layer_sizes=(6,), activation="tanh", max_iter=30, random_state=0)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(inputs, labels)
+    reading = read(model, random_state=0)
+    assert reading.status == "recovered", reading.reason
+    ours = np.atleast_2d(reading.network.predict(inputs).T).T
+    odds = np.column_stack([np.zeros(200), ours]) if classes == 2 else ours
+    np.testing.assert_allclose(special.softmax(odds, axis=1), model.predict_proba(inputs), atol=1e-8)
+
+
+def test_a_compiled_jax_function():
+    jax = pytest.importorskip("jax")
+    net = teacher("relu", 4, 5, seed=3)
+    w, b, a, c = (np.asarray(part, np.float32) for part in (net.weights, net.bias, net.output, net.intercept))
+    reading = read(jax.jit(lambda X: jax.nn.relu(X.astype("float32") @ w.T + b) @ a + c), 4, random_state=0)
+    assert reading.status == "recovered", reading.reason
+    assert match(reading.network, net).weight_error < 1e-4
+
+
+def test_an_answer_of_another_width():
+    with pytest.raises(ModelError, match="2 outputs after 1 before"):
+        read(lambda X: np.ones((len(X), 2)) if len(X) > 4 else X[:, :1], 3, random_state=0)

@@ -13,7 +13,7 @@ from planted.reading._survey import Survey
 _FEWEST, _MOST, _SHARE = 8, 200, 0.04
 _FAR = 30.0
 _DOUBLE = 1e-8
-_SINGLE = (1e-6, 1e-4)
+LEAST_SINGLE, MOST_SINGLE = 1e-6, 1e-4
 _ROUNDINGS = 4.0
 
 
@@ -78,4 +78,4 @@ def allowed(survey: Survey, answers: np.ndarray) -> float:
     if not survey.single:
         return _DOUBLE
     spread = float(np.nanstd(answers, axis=0).max())
-    return float(np.clip(_ROUNDINGS * survey.noise / spread, *_SINGLE)) if spread > 0 else _SINGLE[1]
+    return float(np.clip(_ROUNDINGS * survey.noise / spread, LEAST_SINGLE, MOST_SINGLE)) if spread > 0 else MOST_SINGLE

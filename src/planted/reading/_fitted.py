@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ _MOST_INPUTS = 40
 _WIDER = 2.0
 _PARTLY = 1.0
 _CLOSE = 0.1
+MOST_STEPS = 20_000
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,23 @@ class Fitted:
     network: Network | None = None
     check: Check | None = None
     determined: bool = False
+    stopped: bool = False
+
+
+class _StepsSpent(Exception):
+    """The engine has taken as many steps as it may."""
+
+
+@dataclass
+class _Steps:
+    """Counts the steps of a solver, which reports each of them, and ends it after so many."""
+
+    left: int
+
+    def __call__(self, done: int, total: int, text: str) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise _StepsSpent
 
 
 def plausible(survey: Survey, largest: float, activation: str) -> bool:
@@ -60,7 +78,8 @@ def candidates(activation: str, own: str | None, survey: Survey, far: Far | None
 def fit_queries(frame: Frame, survey: Survey, names: tuple[str, ...], rng: np.random.Generator) -> Fitted:
     """The best network of one of these activations through the answers to random questions.
 
-    Questions are Gaussian around the centre, half of them twice as wide: neurons bend there.
+    Questions are Gaussian around the centre, half of them twice as wide: neurons bend there. The engine takes at most
+    `MOST_STEPS` steps for all activations together, so that the time is bounded and the result is the same every time.
     """
     d = frame.n_inputs
     if d == 1:
@@ -75,14 +94,18 @@ def fit_queries(frame: Frame, survey: Survey, names: tuple[str, ...], rng: np.ra
         return Fitted()
     best = Fitted()
     check = None
+    steps = _Steps(MOST_STEPS)
     for name in names:
         frame.query.stage = f"fitting {name} neurons to {count} answers"
         frame.query.report()
         seed = int(rng.integers(2**31))
-        engine = PlantedRegressor(activation=name, fit_bias=True, fit_intercept=True, random_state=seed)
+        engine = PlantedRegressor(activation=name, fit_bias=True, fit_intercept=True, random_state=seed, progress=steps)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            engine.fit(points, answers[:, 0])
+            try:
+                engine.fit(points, answers[:, 0])
+            except _StepsSpent:
+                return replace(best, stopped=True)
         network = _two_dimensional(engine.network_)
         check = fidelity(frame, CountedNetwork(network), survey, rng) if check is None else check
         if check.again(CountedNetwork(network)).largest < _CLOSE:

@@ -17,7 +17,7 @@ from planted.reading._check import Check
 from planted.reading._kinks import Pieces
 from planted.reading._naming import FAMILIES, choose, rewrite, steps_network
 from planted.reading._orient import orient
-from planted.reading._polish import polish
+from planted.reading._polish import polish, with_rounding
 from planted.reading._query import BudgetSpent, Frame, Query, Source
 from planted.reading._result import Reading
 from planted.reading._single import read_single
@@ -30,6 +30,7 @@ _FAR = 1.0
 _ATTEMPTS = 3
 _PATIENCE = 200_000
 _COARSE = 1e-5
+_PARTLY = 1e-3
 
 
 @dataclass
@@ -119,19 +120,26 @@ def read(
         if best.check is None or (way.check is not None and way.check.largest < best.check.largest):
             best = way
         # Other lines may do where one neuron was missed; a model that is far from any network is asked no more.
-        close = way.check is not None and way.check.rounding < best.check_largest < _FAR
+        far = np.inf if way.about is not None and way.about.single else _FAR
+        close = way.check is not None and way.check.rounding < best.check_largest < far
         if interrupted or not close or query.spent > _PATIENCE:
             break
-    if interrupted is None and best.about is not None and _fitted.plausible(best.about, best.check_largest, activation):
-        way = _Progress()
+    equal = best.check is not None and best.check.largest <= best.check.rounding
+    worth = not equal and best.about is not None and _fitted.plausible(best.about, best.check_largest, activation)
+    if interrupted is None and best.about is not None and worth:
+        way, stopped = _Progress(), False
         try:
             names_to_try = _fitted.candidates(activation, source.activation, best.about, best.far)
             fitted = _fitted.fit_queries(frame, best.about, names_to_try, rng)
             way.network, way.check, way.fitted = fitted.network, fitted.check, not fitted.determined
+            stopped = fitted.stopped
         except BudgetSpent as spent:
             interrupted = f"the budget was spent: {spent}"
         if way.check is not None and way.check.largest < best.check_largest:
             best = way
+        if stopped and best.check_largest > _PARTLY:
+            tried = f"a fit to answers was stopped after {_fitted.MOST_STEPS:,} steps"
+            best.evidence = f"{best.evidence}; {tried}" if best.evidence else tried
     return _report(frame, best, interrupted)
 
 
@@ -209,8 +217,10 @@ def _read_steps(
     try:
         _saturating.read_saturating(frame, about, far, rng, state)
         if state.check is not None and 0.03 * state.check.rounding < state.check.largest < _CLOSE:
-            network = polish(frame, steps_network(state.steps, choose(state.steps.profile.name, *wishes)), rng)
-            way.network, way.check = network, state.check.again(lambda x: values(network, x))
+            network = steps_network(state.steps, choose(state.steps.profile.name, *wishes))
+            network = polish(frame, network, rng, coarse=about.single)
+            check = state.check.again(lambda x: values(network, x))
+            way.network, way.check = network, with_rounding(check, network, about) if about.single else check
     finally:
         way.evidence = state.evidence
         if state.steps.count and way.network is None:

@@ -6,16 +6,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planted.reading._baseline import lengthen
 from planted.reading._check import Check, fidelity
 from planted.reading._query import Frame
 from planted.reading._steps import PROFILES, Steps, read_steps, refine
 from planted.reading._survey import Survey
 
-_PASSES = 12
+_PASSES, _PASSES_SINGLE = 12, 24
 _OUT = 200.0
 _REACH = 1000.0
+_OUT_OF_EPSILON = 3e-7
+_REACH_OF_EPSILON = 1e-6
+_BIAS = 0.003
+_RAYS = 5
 _CLEAR = 25.0
 _CLOSER = (3.0, 0.7, 0.1)
+_SURE, _SURE_SINGLE = 200.0, 20.0
+_WIDEN = 1.25
 _HALFWAY = 20.0
 _SAME = 1e-5
 
@@ -55,7 +62,16 @@ class Far:
 
 
 def look_out(frame: Frame, survey: Survey, rng: np.random.Generator) -> Far | None:
-    """Go out along a ray, both ways, until the slope stays the same; None if it never does."""
+    """Go out along a ray, both ways, until the slope stays the same; None if it never does.
+
+    Where rounding is coarse the distance matters more, and is the median of several rays.
+    """
+    rays = [_along_ray(frame, survey, rng) for _ in range(_RAYS if survey.single else 1)]
+    valid = sorted((ray for ray in rays if ray is not None), key=lambda ray: ray.scale)
+    return valid[len(valid) // 2] if len(valid) == len(rays) else None
+
+
+def _along_ray(frame: Frame, survey: Survey, rng: np.random.Generator) -> Far | None:
     u = rng.standard_normal(frame.n_inputs)
     u /= np.linalg.norm(u)
     t, last, steepest = survey.radius, None, 0.0
@@ -84,19 +100,24 @@ def _at(frame: Frame, scale: float, t: float, u: np.ndarray) -> Far | None:
 def read_saturating(frame: Frame, survey: Survey, far: Far, rng: np.random.Generator, state: State) -> None:
     """Read lines into `state` until the steps and the model agree on fresh questions, or no progress is made."""
     d = frame.n_inputs
-    radius = _OUT * far.scale
-    tolerance = 200 * max(survey.noise, survey.epsilon * far.level)
+    # An argument is off by epsilon times |weights|·distance: where rounding is coarse, one cannot go far.
+    radius = min(_OUT, _OUT_OF_EPSILON / survey.epsilon) * far.scale
+    reach = min(_REACH, _REACH_OF_EPSILON / survey.epsilon)
+    tolerance = (_SURE_SINGLE if survey.single else _SURE) * max(survey.noise, survey.epsilon * far.level)
     base = state.steps
     if np.abs(far.slopes).max() * far.scale > 1e-6 * far.level:
         state.steps = base = replace(base, slope=_slope(frame, radius, rng))
     profiles, stuck, rounds = list(PROFILES.values()), 0, 0
-    for attempt in range(_PASSES):
+    for attempt in range(_PASSES_SINGLE if survey.single else _PASSES):
         frame.query.stage = f"line {attempt + 1}, {state.steps.count} neurons"
         point = rng.standard_normal(d)
         point *= radius / np.linalg.norm(point)
         known = state.steps
-        steps, over = read_steps(frame, known, point, _REACH * radius, tolerance, profiles, rng)
+        steps, centres, over = read_steps(frame, known, point, reach * radius, tolerance, profiles, rng, survey.epsilon)
         if steps is not None:
+            steps, lost = _over_distances(frame, steps, centres, survey.epsilon, tolerance, rng)
+            over += lost
+        if steps is not None and steps.count:
             profiles, stuck = [steps.profile], 0
             state.steps = Steps(
                 np.concatenate([known.weights, steps.weights]),
@@ -113,7 +134,7 @@ def read_saturating(frame: Frame, survey: Survey, far: Far, rng: np.random.Gener
         )
         if over and stuck < 2:
             # Overlapping neurons may come apart further out.
-            radius *= 1.0 if steps is not None else 2.0
+            radius *= (_WIDEN if survey.single else 1.0) if steps is not None and steps.count else 2.0
             continue
         if not state.steps.count:
             return
@@ -121,6 +142,22 @@ def read_saturating(frame: Frame, survey: Survey, far: Far, rng: np.random.Gener
         rounds += 1
         if state.check is None or state.check.largest <= state.check.rounding or rounds > 2:
             return
+
+
+def _over_distances(
+    frame: Frame, steps: Steps, centres: np.ndarray, epsilon: float, tolerance: float, rng: np.random.Generator
+) -> tuple[Steps, int]:
+    """The steps, measured over long distances where their biases need it, and how many are lost."""
+    size, distance = np.linalg.norm(steps.weights, axis=1), np.linalg.norm(centres, axis=1)
+    weights, bias, held = steps.weights.copy(), steps.bias.copy(), np.ones(steps.count, bool)
+    for i in np.flatnonzero(epsilon * (size * distance) ** 2 > _BIAS):
+        longer = lengthen(frame, centres[i], weights[i], steps.heights[:, i], steps.profile, tolerance, rng)
+        if longer is None:
+            held[i] = False
+        else:
+            weights[i], bias[i] = longer
+    longest = replace(steps, weights=weights[held], bias=bias[held], heights=steps.heights[:, held])
+    return longest, int(np.sum(~held))
 
 
 def _closer(
@@ -135,6 +172,8 @@ def _closer(
     state.steps = _settle(state.steps, anchors)
     state.check = fidelity(frame, state.steps, survey, rng)
     # From very far out biases may be off by more than one: then the first step towards the centre is a shorter one.
+    if survey.single:  # what was measured over long distances is not improved on by single values
+        return
     for ratio in _CLOSER if state.check.largest < 0.1 else (_HALFWAY, *_CLOSER):
         if state.check.largest <= 0.02 * state.check.rounding:
             break

@@ -23,6 +23,9 @@ _ALONE = 1e-7
 _INSIDE = 0.02
 _CANDIDATES = 200
 _BLUR = 0.02
+_DOUBLE = float(np.finfo(np.float64).eps)
+_COARSEST = 0.02
+_ROUNDINGS = 10.0
 
 
 @dataclass(frozen=True)
@@ -159,9 +162,12 @@ class _Fit:
 
 
 def _best(
-    profiles: list[Profile], t: np.ndarray, s: np.ndarray, tolerance: float
+    profiles: list[Profile], t: np.ndarray, s: np.ndarray, tolerance: float, rounding: float
 ) -> tuple[_Fit | None, Profile | None]:
-    """The profile that fits one step through samples (t, s) between two plateaus best, if there are samples enough."""
+    """The profile that fits one step through samples (t, s) between two plateaus best, if there are samples enough.
+
+    `rounding` is the error of a place t: on its slope the step is off by steepness · rounding.
+    """
     low, high = s[0], s[-1]
     if abs(high - low) <= tolerance:
         return None, None
@@ -180,7 +186,7 @@ def _best(
             continue
         centre = float(mean - np.average(z, weights=weight) / steepness)
         miss = float(np.abs(profile.step(steepness * (t - centre)) - p).max())
-        allowed = _ALONE + tolerance / abs(high - low)
+        allowed = _ALONE + tolerance / abs(high - low) + min(steepness * rounding, _COARSEST)
         fits.append((_Fit(centre, steepness, miss, int(inside.sum()), allowed), profile))
     return min(fits, key=lambda pair: pair[0].miss) if fits else (None, None)
 
@@ -200,10 +206,12 @@ def find_steps(
     profiles: list[Profile],
     blur: Callable[[np.ndarray, np.ndarray], np.ndarray],
     rng: np.random.Generator,
+    epsilon: float = _DOUBLE,
 ) -> tuple[list[Step], Profile | None, int]:
     """Isolated steps of a function t ↦ (m,) on [−reach, reach], the profile they share, and how many are left over.
 
-    `blur(t, mix)` says how far values projected on `mix` may be off at t because of neurons that are known already.
+    `blur(t, mix)` says how far values projected on `mix` may be off at t because of neurons that are known already;
+    `epsilon` is the relative rounding of the model.
     """
     angle = np.arctan(reach / radius)
     t = radius * np.tan(np.linspace(-angle, angle, 7))
@@ -219,7 +227,7 @@ def find_steps(
         projected = samples.projected
         for first, last in _clusters(samples, tolerance):
             where, s = samples.t[first : last + 1], projected[first : last + 1]
-            fit, known = _best(profiles, where, s, tolerance)
+            fit, known = _best(profiles, where, s, tolerance, epsilon * (radius + np.abs(where).max()))
             if fit is not None and known is not None and fit.good:
                 profiles, profile = [known], known
                 steps.append(Step(fit.centre, fit.steepness, samples.values[first], samples.values[last]))
@@ -230,7 +238,7 @@ def find_steps(
                 fresh.append(proposal)
                 continue
             moves = samples.moves(tolerance)[first:last]
-            wide = np.diff(where) > 1e-13 * (radius + np.abs(where[1:]))
+            wide = np.diff(where) > max(1e-13, 4 * epsilon) * (radius + np.abs(where[1:]))
             split = np.flatnonzero(moves & wide & (samples.smooth[first:last] < 2))
             fresh += list(0.5 * (where[split] + where[split + 1]))
         if not fresh or level == _LEVELS - 1 or len(samples.t) > _SAMPLES:
@@ -248,8 +256,9 @@ def read_steps(
     tolerance: float,
     profiles: list[Profile],
     rng: np.random.Generator,
-) -> tuple[Steps | None, int]:
-    """The neurons that turn alone on a random line through `point`, and the number of stretches left unexplained.
+    epsilon: float = _DOUBLE,
+) -> tuple[Steps | None, np.ndarray, int]:
+    """The neurons that turn alone on a random line through `point`, where they do, and how many stretches are left.
 
     Parameters
     ----------
@@ -267,6 +276,8 @@ def read_steps(
         Steps to try.
     rng : numpy.random.Generator
         Draws the line.
+    epsilon : float
+        Relative rounding of the model. The error of an argument w·x is about epsilon |w| |x|.
     """
     d, radius = len(point), float(np.linalg.norm(point))
     u = rng.standard_normal(d)
@@ -282,23 +293,26 @@ def read_steps(
         z = (point + t[:, None] * u) @ known.weights.T + known.bias
         return _BLUR * known.profile.slope(z) @ np.abs(mix @ known.heights)
 
-    steps, profile, over = find_steps(line, radius, reach, tolerance, profiles, blur, rng)
+    steps, profile, over = find_steps(line, radius, reach, tolerance, profiles, blur, rng, epsilon)
     if not steps or profile is None:
-        return None, over
+        return None, np.empty((0, d)), over
     centres = point + np.array([step.t for step in steps])[:, None] * u
     weights, valid = _weights(function, centres, steps, profile)
     along = np.array([step.steepness for step in steps])
-    agree = np.abs(weights @ u - along) <= 1e-5 * (np.abs(along) + 1e-3 * np.linalg.norm(weights, axis=1))
-    held = valid & agree
+    size = np.linalg.norm(weights, axis=1)
+    argument = epsilon * size * np.linalg.norm(centres, axis=1)
+    tolerated = (1e-5 + _ROUNDINGS * argument) * np.abs(along) + (1e-8 + argument) * size
+    agree = np.abs(weights @ u - along) <= tolerated
+    held = valid & agree & (argument < _COARSEST)
     over += int(np.sum(~held))
     if not held.any():
-        return None, over
+        return None, np.empty((0, d)), over
     weights, centres = weights[held], centres[held]
     heights = np.array([step.after - step.before for step in steps])[held].T
     bias = -np.einsum("ij,ij->i", weights, centres)
     m = heights.shape[0]
     read = Steps(weights, bias, heights, np.zeros((m, d)), np.zeros(m), profile)
-    return read, over
+    return read, centres, over
 
 
 def _weights(
