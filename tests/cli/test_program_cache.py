@@ -36,7 +36,8 @@ finally:
 def run(table, cache):
     """The result of a fit but for its seconds, and how many programs were found and how many compiled and kept."""
     environment = os.environ | {"PLANTED_CACHE": str(cache)}
-    command = [sys.executable, "-c", COMMAND, "fit", str(table), "--hidden", "1", "--quiet", "--json"]
+    known = ["--hidden", "1", "--activation", "relu", "--no-bias", "--no-intercept"]
+    command = [sys.executable, "-c", COMMAND, "fit", str(table), *known, "--quiet", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     *said, counts = done.stderr.splitlines()
