@@ -51,6 +51,16 @@ def test_noisy_rows_of_a_kink_are_not_taken_for_a_smooth_relative():
     assert choose(Problem.of(X, y, 1), Question()).chosen.name == "3 relu neurons"
 
 
+def test_networks_wider_than_the_comparison_affords_are_looked_for_by_the_width_search(monkeypatch):
+    monkeypatch.setattr("planted.methods._choose._AFFORDABLE", 8)
+    rng = np.random.default_rng(3)
+    X, W = rng.standard_normal((800, 3)), rng.standard_normal((5, 3))
+    made = choose(Problem.of(X, np.maximum(X @ W.T, 0) @ [1.0, -1.0, 2.0, 1.5, -0.7], 1), Question())
+    assert made.chosen.name == "5 relu neurons"
+    assert "wider than the comparison" in made.reason
+    assert made.network is None
+
+
 def test_inputs_of_any_scale_and_mean_and_several_targets_are_recovered():
     X = rows() * [1e4, 1.0, 1e-4] + [3e4, -7.0, 0.0]
     scaled = (X - [3e4, -7.0, 0.0]) / [1e4, 1.0, 1e-4]

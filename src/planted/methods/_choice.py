@@ -63,6 +63,11 @@ class Candidate:
         head = f"{self.n_hidden} {self.activation.name} neuron{'s' * (self.n_hidden != 1)}"
         return ", ".join([head, *(part for part, there in [*parts, ("linear part", self.free.skip)] if there)])
 
+    @property
+    def spread(self) -> str:
+        """The standard error in words, where there is one."""
+        return "" if np.isnan(self.error) else f" ± {self.error:.1g}"
+
     def as_dict(self) -> dict[str, Any]:
         """Numbers and words in JSON's types."""
         return {
@@ -154,9 +159,7 @@ class Choice:
 
     def __str__(self) -> str:
         rows = [("candidate", "numbers", "held-out loss ± error", "")]
-        rows += [
-            (one.name, str(one.n_parameters), f"{one.loss:.3g} ± {one.error:.1g}", one.why) for one in self.shown()
-        ]
+        rows += [(one.name, str(one.n_parameters), f"{one.loss:.3g}" + one.spread, one.why) for one in self.shown()]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         lines = [f"chosen: {self.chosen.name} ({self.reason})"]
         for place, row in enumerate(rows):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from planted.methods._residual_test import residual_p_value
 from planted.methods._screen import Path, on_all_rows
 from planted.methods._screen_rows import Fitted, Table
 from planted.methods._verdict import EXACT, LEVEL
+from planted.methods._wider import wider_network
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.deadline import passed
@@ -159,7 +161,11 @@ class _Contest(Comparison):
                     self.linear(free)
         finalists = self.linear_finalists()
         if not any(self.exact(entry) for entry in finalists):
-            for family in self.compare_families():
+            alive = self.compare_families()
+            wide = self.wider(alive)
+            if wide is not None:
+                return wide
+            for family in self.sized(alive):
                 best = self.simplest_of(family)
                 finalists.append(best if passed() else self.pruned(best))
         chosen = self.simplest(finalists)
@@ -191,7 +197,7 @@ class _Contest(Comparison):
         return max(1, widest)
 
     def compare_families(self) -> list[Family]:
-        """Fit every family, widen and narrow those that are not far behind; the families that are left."""
+        """Fit every family at a first width; those that are not far behind."""
         given = self.question.n_hidden
         alive: list[Family] = []
         for family in self.question.families(self.d):
@@ -214,8 +220,28 @@ class _Contest(Comparison):
                 retried = kinked is not family and self.exact(self.again(kinked, width, _ATTEMPTS))
                 alive = [kinked if retried else family]
                 break
-        alive = self.near_best(alive)
-        if given is None:
+        return self.near_best(alive)
+
+    def wider(self, alive: list[Family]) -> Choice | None:
+        """The answer of the width search, where the best candidate cannot be doubled at a bearable cost."""
+        leader = min((self.best_of(family) for family in alive), key=self.loss)
+        assert leader.family is not None
+        double, bearable = 2 * leader.width, self.most(leader.family)
+        if self.question.n_hidden is not None or self.exact(leader):
+            return None
+        if not bearable < double <= self.path(leader.family, 0).widest:
+            return None
+        made = wider_network(self.problem, self.question, self.loss(leader))
+        if made is None:
+            return None
+        table = self.table_of(leader)
+        others = tuple(replace(one, chosen=False, why="") if one.chosen else one for one in table.candidates)
+        reason = "wider than the comparison of all candidates could afford; it explains held-out rows far better"
+        return replace(table, candidates=(*others, made), reason=reason, network=None)
+
+    def sized(self, alive: list[Family]) -> list[Family]:
+        """Families at the widths that rows held out ask for; those that are left."""
+        if self.question.n_hidden is None:
             for family in alive:
                 self.narrow(family)
                 self.widen(family)

@@ -21,6 +21,8 @@ SUCCESSES = ("recovered", "estimated")
 
 EXACT = 1e-12
 """A relative loss (residual variance over target variance) that rounding alone explains."""
+HELD_OUT_FLOOR = 1e-5
+"""A relative loss of held-out rows that the early stopping of a width search explains."""
 ROW_EXACT = 1e-5
 """The largest residual of a row, relative to the size of the terms that add up to it, that rounding explains."""
 ROUNDED = 1e-20

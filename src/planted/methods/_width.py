@@ -9,12 +9,11 @@ import numpy as np
 
 from planted.methods._problem import Problem
 from planted.methods._search import PLENTY, Search
+from planted.methods._verdict import HELD_OUT_FLOOR
 from planted.numerics import random
 from planted.numerics.precision import float64
 
 _TEST_FRACTION = 0.2
-# Held-out relative loss that the early stopping of the search explains.
-_FLOOR = 1e-5
 _STANDARD_ERRORS = 2.0
 _STEPS = 300
 
@@ -59,7 +58,7 @@ def choose_width(problem: Problem, largest: int) -> tuple[int, dict[int, float]]
 
     width = 1
     params, signs = fresh(width, 1)
-    while width < largest and trial.losses[width] > _FLOOR:
+    while width < largest and trial.losses[width] > HELD_OUT_FLOOR:
         wider = min(largest, 2 * width)
         other = fresh(wider, 1)
         if trial.losses[wider] > trial.losses[width] and wider > 2:
@@ -115,7 +114,7 @@ class _Trial:
         excess = self.squares[width] - self.squares[best]
         mean = float(self.weight @ excess)
         error = float(np.sqrt(np.sum(self.weight**2 * (excess - mean) ** 2)))
-        return mean <= max(_FLOOR, _STANDARD_ERRORS * error) if self.losses[width] > _FLOOR else True
+        return mean <= max(HELD_OUT_FLOOR, _STANDARD_ERRORS * error) if self.losses[width] > HELD_OUT_FLOOR else True
 
     def smallest(self) -> int:
         """The smallest width tried that explains the held-out rows."""
