@@ -16,6 +16,7 @@ _ROUNDING = 1e-25
 def from_guess(problem: Problem) -> Start:
     """Refine the guess on the problem's sample, in coordinates where inputs of any scale and mean count alike.
 
+    >>> from dataclasses import replace
     >>> from planted.datasets import make_planted
     >>> data = make_planted(500, 3, 2, random_state=0)
     >>> problem = replace(Problem.of(data.X, data.y, 2), guess=data.teacher)

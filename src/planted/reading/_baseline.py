@@ -65,7 +65,7 @@ def lengthen(
     ...     step,
     ...     1e-9,
     ...     np.random.default_rng(0),
-    ... )[0].round(6)
+    ... )[0].round(4)
     array([1., 2.])
     """
     d, whole = len(centre), float(np.linalg.norm(centre))
