@@ -10,6 +10,7 @@ from planted.objectives import (
     PopulationFullRankLandscape,
     PopulationHermite24,
     PopulationLandscape,
+    PopulationScoreLandscape,
     PopulationSquared,
     ScoreLandscape,
 )
@@ -113,6 +114,16 @@ def test_score_loss_for_a_mixture_is_what_samples_average_to(driver):
         values.append(ScoreLandscape(X, teacher.predict(X), law, mu=mu, lam=lam, form="orthogonal").value(point))
     value, _ = driver.execute_script(EVALUATE, "L", as_page(teacher), [*shift], point.ravel().tolist())
     assert abs(value - np.mean(values)) < 4 * np.std(values, ddof=1) / np.sqrt(len(values))
+
+
+@pytest.mark.parametrize("activation", ["relu", "leaky_relu", "abs"])
+def test_score_loss_for_a_mixture_is_the_population_loss(driver, activation):
+    teacher, shift = Network(UNIT, POSITIVE, activation), np.zeros(UNIT.shape[1])
+    shift[:3] = [0.5, 0.3, -0.2]
+    law = inputs.GaussianMixture([0.5, 0.5], [shift, -shift], [np.eye(len(shift))] * 2)
+    size = np.abs(driver.execute_script("return Losses.kappas(arguments[0], arguments[1])", as_page(teacher), [*shift]))
+    mu, lam = 0.01 * size.min() / size.max(), 4 * size.max()
+    check(driver, "L", as_page(teacher), [*shift], PopulationScoreLandscape(teacher, law, mu, lam), POINT)
 
 
 @pytest.mark.parametrize("patches", [1, 3, 5])
