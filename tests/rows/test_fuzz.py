@@ -14,7 +14,8 @@ from planted import Network
 from planted.datasets import DataError, read_table
 from planted.networks import ModelFileError
 from planted.numerics.reading import SENTENCE
-from planted.rows import file_rows
+from planted.rows import _trial, file_rows
+from planted.rows._trial import check_pages
 
 X = np.random.default_rng(0).standard_normal((40, 3))
 TABLE = np.column_stack([X, X @ [1.0, 2.0, 3.0]])
@@ -126,6 +127,17 @@ def test_damaged_tables_are_one_sentence(tmp_path):
     outcomes = attack_tables(tmp_path, range(1000))
     assert outcomes["refused"] > 300
     assert outcomes["read"] > 50
+
+
+def test_a_helper_that_was_on_its_way_out_is_replaced(tmp_path):
+    """A file is not called damaged because the helper ends after the one before it."""
+    path = tmp_path / "whole.parquet"
+    path.write_bytes(contents()["parquet"][0])
+    check_pages(path, "parquet", ("y",))
+    before = _trial._helper
+    before.process.kill()  # not waited for, so that it may look alive
+    check_pages(path, "parquet", ("y",))
+    assert _trial._helper is not before
 
 
 def test_no_damaged_model_is_loaded(tmp_path):

@@ -57,7 +57,10 @@ class _Helper:
         if waiting.is_alive():
             self.close()
             raise TimeoutError
-        return json.loads(answer[0]) if answer[0] else None
+        if not answer[0]:
+            self.close()
+            return None
+        return json.loads(answer[0])
 
     def close(self) -> None:
         """End the process, if it is ours."""
@@ -111,8 +114,11 @@ def check_pages(
         size = place.stat().st_size
         seconds = _PATIENCE + size / _BYTES_PER_SECOND
         request = {"path": str(place.absolute()), "kind": kind, "columns": list(columns), "step": step}
+        words = json.dumps(request | {"free": 4 * size + _FREE_BYTES})
         try:
-            answer = _running().ask(json.dumps(request | {"free": 4 * size + _FREE_BYTES}), seconds)
+            # A helper that ends may have been on its way out because of the file before: a new one is asked again.
+            answer = _running().ask(words, seconds)
+            answer = _running().ask(words, seconds) if answer is None else answer
         except TimeoutError:
             raise DataError(f"{path} is damaged: reading it had not ended after {seconds:.0f} s") from None
     if answer is None:
