@@ -28,6 +28,9 @@ ACTIVATIONS: tuple[str, ...] = (
 )
 """Activations that `planted.activations.get` knows by name."""
 
+SKLEARN_ACTIVATIONS: dict[str, str] = {"relu": "relu", "tanh": "tanh", "sigmoid": "logistic"}
+"""Those that scikit-learn's networks have, and its names of them."""
+
 TASKS: tuple[str, ...] = ("regression", "classification")
 """What the command line fits."""
 

@@ -282,7 +282,7 @@ def test_workers_keep_a_core_only_where_there_is_one_for_each():
     code = """
 import os
 from types import SimpleNamespace
-from planted.rows._dask import OneThread
+from planted.rows._dask_cluster import OneThread
 cores = os.sched_getaffinity(0)
 OneThread(len(cores) + 1).setup(SimpleNamespace(name=0))
 assert os.sched_getaffinity(0) == cores

@@ -17,11 +17,11 @@ from sklearn.neural_network import MLPRegressor
 from planted import activations
 from planted.bench._cells import BenchCell
 from planted.methods import METHODS, refine
+from planted.names import SKLEARN_ACTIVATIONS
 from planted.networks import Network
 from planted.numerics.progress import Progress
 from planted.starts.output_layer import least_squares_outputs
 
-_SKLEARN = {"relu": "relu", "tanh": "tanh", "sigmoid": "logistic"}
 _TIMED_ITERATIONS = 5
 _CONVEX_NEURONS = 200
 
@@ -99,7 +99,7 @@ def _sklearn(solver: str) -> Fit:
         def fitted(iterations: int) -> MLPRegressor:
             model = MLPRegressor(
                 hidden_layer_sizes=(cell.k,),
-                activation=_SKLEARN[cell.activation],
+                activation=SKLEARN_ACTIVATIONS[cell.activation],
                 solver=solver,
                 alpha=0.0,
                 max_iter=iterations,
@@ -196,8 +196,8 @@ def _convex(X: np.ndarray, y: np.ndarray, cell: BenchCell, seed: int, until: flo
 
 
 PEERS: dict[str, Peer] = {
-    "scikit-learn L-BFGS": Peer(_sklearn("lbfgs"), "sklearn", tuple(_SKLEARN)),
-    "scikit-learn Adam": Peer(_sklearn("adam"), "sklearn", tuple(_SKLEARN)),
+    "scikit-learn L-BFGS": Peer(_sklearn("lbfgs"), "sklearn", tuple(SKLEARN_ACTIVATIONS)),
+    "scikit-learn Adam": Peer(_sklearn("adam"), "sklearn", tuple(SKLEARN_ACTIVATIONS)),
     "optax Adam multi-start": Peer(own("squared"), "optax"),
     "TensorLy moments": Peer(_tensorly, "tensorly"),
     "pyscnn": Peer(_convex, "scnn", ("relu",)),

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
 from planted.datasets._laws import sampled, units
-from planted.names import unknown
+from planted.names import SKLEARN_ACTIVATIONS, unknown
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.precision import float64
@@ -20,7 +20,6 @@ from planted.numerics.seeding import words_from
 from planted.numerics.validation import as_matrix, count, non_negative
 
 _ITERATIONS = 3000
-_ACTIVATIONS = {"relu": "relu", "tanh": "tanh", "sigmoid": "logistic"}
 _REAL = {
     "diabetes": "load_diabetes",
     "wine": "load_wine",
@@ -86,8 +85,8 @@ def make_trained(
     """
     n, k = count("n_samples", n_samples), count("n_hidden", n_hidden)
     non_negative("noise", noise)
-    if activation not in _ACTIVATIONS:
-        raise ValueError(unknown("activation", activation, _ACTIVATIONS))
+    if activation not in SKLEARN_ACTIVATIONS:
+        raise ValueError(unknown("activation", activation, SKLEARN_ACTIVATIONS))
     seed_key, input_key, noise_key = random.split(words_from(random_state), 3)
     given = isinstance(random_state, Integral)
     seed = int(random_state) if given else int(random.bits(seed_key, ())) % 2**31
@@ -95,7 +94,7 @@ def make_trained(
 
     rows, targets = _learnt(source, seed)
     model = MLPRegressor(
-        hidden_layer_sizes=(k,), activation=_ACTIVATIONS[activation], max_iter=_ITERATIONS, random_state=seed
+        hidden_layer_sizes=(k,), activation=SKLEARN_ACTIVATIONS[activation], max_iter=_ITERATIONS, random_state=seed
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

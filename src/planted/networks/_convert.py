@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planted import activations
+from planted.names import SKLEARN_ACTIVATIONS
 from planted.numerics.files import write_whole
 
 if TYPE_CHECKING:
     from planted.networks._dense import Network
 
-_SKLEARN = {"relu": "relu", "tanh": "tanh", "sigmoid": "logistic"}
 _TORCH = {
     "relu": "ReLU",
     "tanh": "Tanh",
@@ -66,7 +66,7 @@ def from_sklearn(kind: type[Network], model: Any) -> Network:
     if scale is not None and centre is not None:
         weights = weights / scale
         bias = bias - weights @ centre
-    names = {theirs: ours for ours, theirs in _SKLEARN.items()}
+    names = {theirs: ours for ours, theirs in SKLEARN_ACTIVATIONS.items()}
     if model.activation == "identity":
         d = weights.shape[1]
         arrays = {"intercept": intercept + output @ bias, "skip": output @ weights, "bias": np.empty(0)}
@@ -86,15 +86,15 @@ def to_sklearn(network: Network) -> Any:
     from sklearn.neural_network import MLPRegressor
 
     name = network.activation.name
-    if name not in _SKLEARN or any(value != 1.0 for _, value in network.activation.parameters):
-        known = ", ".join(_SKLEARN)
+    if name not in SKLEARN_ACTIVATIONS or any(value != 1.0 for _, value in network.activation.parameters):
+        known = ", ".join(SKLEARN_ACTIVATIONS)
         raise ConversionError(f"scikit-learn has no {network.activation!r} neurons; it knows {known}")
     if network.skip is not None:
         raise ConversionError("scikit-learn's networks have no linear part beside their neurons")
     k, m = network.n_hidden, network.n_outputs
     if not k:
         raise ConversionError("scikit-learn's networks have at least one neuron")
-    model = MLPRegressor(hidden_layer_sizes=(k,), activation=_SKLEARN[name])
+    model = MLPRegressor(hidden_layer_sizes=(k,), activation=SKLEARN_ACTIVATIONS[name])
     model.coefs_ = [network.weights.T.copy(), np.atleast_2d(network.output).T.copy()]
     bias = np.zeros(k) if network.bias is None else network.bias.copy()
     model.intercepts_ = [bias, np.atleast_1d(np.asarray(network.intercept, dtype=float)).copy()]

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from planted.names import SKLEARN_ACTIVATIONS
 from planted.networks import Network
 from planted.reading._query import ModelError, Source
 
 # Log-odds from probabilities lose digits as the greater of two comes close to one: eps·exp(log-odds).
 _HIGHEST_LOG_ODDS = 5.0
-_SKLEARN = {"relu": "relu", "tanh": "tanh", "logistic": "sigmoid"}
+_OURS = {theirs: ours for ours, theirs in SKLEARN_ACTIVATIONS.items()}
 _TORCH = {
     "ReLU": "relu",
     "LeakyReLU": "leaky_relu",
@@ -87,7 +88,7 @@ def _estimator(model: Any, n_inputs: int | None) -> Source:
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     last = getattr(last, "regressor_", last)
     name = getattr(last, "activation", None)
-    activation = _SKLEARN.get(name) if isinstance(name, str) else None
+    activation = _OURS.get(name) if isinstance(name, str) else None
     centre, scale = _scaler(model)
     function, bounded = _answers(model, last)
     return Source(_named_columns(model, function), inputs, activation, centre, scale, bounded)
