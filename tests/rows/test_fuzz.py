@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import resource
 import warnings
 import zipfile
 
@@ -61,39 +62,58 @@ def damaged(content, rng):
     return bytes(data)
 
 
+def in_blocks(path):
+    """Inputs and targets of a file that is read in blocks."""
+    parts = [chunk.load() for chunk in file_rows(path, chunk_rows=16).chunks]
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
 def readers(path, kind):
     if kind != "npy":
-        yield lambda: read_table(path, "y")
+        yield lambda: read_table(path, "y")[:2]
     if kind in BLOCKS:
-        yield lambda: [chunk.load() for chunk in file_rows(path, chunk_rows=16).chunks]
+        yield lambda: in_blocks(path)
+
+
+def outcome(read):
+    """The sentence with which a file is refused, empty if it is read, and what was read; else raised is a failure."""
+    try:
+        return "", read()
+    except DataError as error:
+        return str(error), ()
 
 
 def refusal(read):
-    """The sentence with which a file is refused, empty if it is read; anything else that is raised is a failure."""
-    try:
-        read()
-    except DataError as error:
-        return str(error)
-    return ""
+    return outcome(read)[0]
+
+
+def peak():
+    """The most memory that this process, and the largest of its children that ended, have held, in bytes."""
+    return [1024 * resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 
 
 def attack_tables(folder, seeds):
     outcomes = {"read": 0, "refused": 0}
+    before, largest = peak()[0], 0
     files = [(kind, content) for kind, variants in contents().items() for content in variants]
     for seed in seeds:
         rng = np.random.default_rng(seed)
         kind, content = files[seed % len(files)]
         path = folder / f"attack.{kind}"
         path.write_bytes(damaged(content, rng))
+        largest = max(largest, path.stat().st_size)
         results = []
         for read in readers(path, kind):
-            sentence = refusal(read)
+            sentence, arrays = outcome(read)
             assert len(sentence) <= SENTENCE
             assert "\n" not in sentence
             outcomes["refused" if sentence else "read"] += 1
-            results.append(sentence == "")
+            results.append(arrays)
         if kind in ("csv", "tsv", "parquet"):
-            assert results[0] == results[1], (seed, kind)
+            in_memory, blocks = results
+            assert len(in_memory) == len(blocks), (seed, kind)
+            assert all(map(np.array_equal, in_memory, blocks)), (seed, kind)
+    assert peak()[0] - before < 4 * largest + 500 * 2**20
     return outcomes
 
 

@@ -9,6 +9,8 @@ r"""Which kind of network? Activation, width and parts that a caller leaves open
 5. Its parts (biases, intercept, linear part) go one after the other, and its relatives in the family are tried, by the
    same rule; a part also stays if an F-test on all rows says that it is there.
 6. A candidate whose residuals show structure gives way to one whose residuals show none.
+
+All of it is spared where few rows confirm the network of fewest parts (:mod:`planted.methods._plainest`).
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from planted.methods._choice import Candidate, Choice
 from planted.methods._comparison import STANDARD_ERRORS, Comparison, Entry
 from planted.methods._families import Family, Member, families
 from planted.methods._observations import Observations
+from planted.methods._plainest import plainest
 from planted.methods._problem import Free, Problem
 from planted.methods._question import Question
 from planted.methods._residual_test import residual_p_value
@@ -65,7 +68,7 @@ def choose(problem: Problem, question: Question) -> Choice:
     >>> choose(Problem.of(data.X, data.y, 1), Question()).chosen.name
     '2 tanh neurons'
     """
-    return _Contest(problem, question).choice()
+    return plainest(problem, question) or _Contest(problem, question).choice()
 
 
 class _Contest(Comparison):

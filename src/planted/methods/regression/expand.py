@@ -4,7 +4,8 @@ A network of the right size seldom descends to the teacher from a random start. 
 more it reaches the data almost always; its superfluous neurons are then copies or idle, and joining them, a few at
 a time with a short descent after each, leaves the teacher (:class:`planted.methods.Search`). Descents
 are second-order where that is affordable (:mod:`planted.methods._second_order`); runs begin from independent starts, or
-from the best network so far with new neurons where its residuals have structure.
+from the best network so far with new neurons where its residuals have structure. Where rows are few, many descents of
+the network itself come first (:mod:`planted.methods._direct`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from planted.methods._direct import AGREEING, agreeing, direct_attempts, direct_network
 from planted.methods._method import Method
 from planted.methods._observations import observations
 from planted.methods._orient import orientation
@@ -54,7 +56,7 @@ def start(problem: Problem) -> Start:
     schedules = PLENTY if plenty else SCARCE
     attempts: list[Attempt] = []
 
-    def agreeing(attempt: Attempt) -> int:
+    def witnesses(attempt: Attempt) -> int:
         return sum(same_minimum(attempt, other) for other in attempts if not other.grown)
 
     def conclude(attempt: Attempt) -> Start:
@@ -76,10 +78,15 @@ def start(problem: Problem) -> Start:
                 "run_losses": np.array([other.loss for other in attempts]),
                 "wide_losses": np.array([other.wide_loss for other in attempts]),
                 "explaining_width": min(widths, default=0),
-                "agreeing_runs": agreeing(attempt),
+                "agreeing_runs": witnesses(attempt),
             },
         )
 
+    direct = _direct_start(search, white, problem)
+    if direct is not None:
+        agreed = direct.details["agreeing_runs"] >= AGREEING and not _structured(problem, direct.network)
+        if explained(problem, direct) or agreed or passed():
+            return direct
     early = subspace_runs(search)
     best: Attempt | None = None
     idle = 0
@@ -102,12 +109,28 @@ def start(problem: Problem) -> Start:
             result = conclude(attempt)
             if explained(problem, result):
                 return result
-        if agreeing(best) > 1:
+        if witnesses(best) > 1:
             result = conclude(best)
             if idle >= _IDLE or not _structured(problem, result.network):
-                return result
+                return _lower(result, direct)
     assert best is not None
-    return conclude(best)
+    return _lower(conclude(best), direct)
+
+
+def _direct_start(search: Search, white: Problem, problem: Problem) -> Start | None:
+    """The best of the runs that few rows call for, refined; None where there are none."""
+    attempts = direct_attempts(search, problem)
+    if not attempts:
+        return None
+    best = attempts[-1]
+    done = _refined(white, direct_network(search, best))
+    details = {"run_losses": np.array([run.loss for run in attempts]), "agreeing_runs": agreeing(best, attempts)}
+    return Start(search.whitening.network(done.network), "expand", done.loss, best.descents | done.descents, details)
+
+
+def _lower(one: Start, other: Start | None) -> Start:
+    """The start with the lower loss."""
+    return one if other is None or (one.loss or 0.0) <= (other.loss or 0.0) else other
 
 
 def _structured(problem: Problem, network: Network) -> bool:
