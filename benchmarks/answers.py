@@ -4,6 +4,8 @@ An answer is "true" (what a person who knows the truth would say), "false" (it s
 "none": it does not find out, and says nothing false.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.stats import chi2, norm
 from sklearn.metrics import r2_score
@@ -153,6 +155,13 @@ def unbase(network, name):
     return Network(weights, output, name, bias, intercept, skip)
 
 
+def one_linear_function(table):
+    """Whether targets without noise are a linear function at all rows, as where no row reaches a kink."""
+    design = np.column_stack([np.ones(len(table.X)), table.X / np.maximum(table.X.std(axis=0), 1e-300)])
+    left = table.y - design @ np.linalg.lstsq(design, table.y, rcond=None)[0]
+    return bool(np.max(np.abs(left)) <= 1e-9 * np.max(np.abs(table.y)))
+
+
 def judged(kind, table, estimator, scores):
     """("true" | "false" | "none", why) of an answer."""
     said, result = words(estimator).lower(), estimator.result_
@@ -167,6 +176,9 @@ def judged(kind, table, estimator, scores):
             return "false", f"{result.status}, where there is nothing but noise"
         return ("true", "not better than the mean") if holds else ("none", result.status)
     gap = function_gap(estimator.network_, table)
+    if kind.answer == tables.RECOVERED and one_linear_function(table):
+        kind = replace(kind, answer=tables.LINEAR, words=("linear",))
+        holds = "linear" in said
     if "no neuron is needed" in said and kind.answer != tables.LINEAR:
         return "false", f"no neuron is needed, it says, where neurons are the truth (function off by {gap:.1g})"
     if result.status == "recovered":
@@ -189,7 +201,9 @@ def judged_recovered(kind, table, estimator, gap, holds):
     if kind.answer in (tables.ESTIMATED, tables.MISFIT):
         return "false", f"recovered, where that cannot be (function off by {gap:.1g})"
     if kind.answer == tables.LINEAR:
-        return ("true", "one linear function") if holds and gap < SAME_FUNCTION else ("false", "recovered neurons")
+        # Fresh rows may be beyond a kink that no row of the fit has reached.
+        same = gap < SAME_FUNCTION or estimator.network_.n_hidden == 0
+        return ("true", "one linear function") if holds and same else ("false", "recovered neurons")
     if table.teacher is None:
         return ("true" if gap < SAME_FUNCTION else "false"), f"recovered, function off by {gap:.1g}"
     weights = weight_gap(estimator.network_, table)

@@ -1,17 +1,25 @@
 """Do 95 % intervals cover, and does the residual test have its level and power?
 
-Run as `python benchmarks/bench_calibration.py [intervals a setting] [tests a setting] [first seed]`; exit status 1 if a
-coverage is outside 93–97 %, a penalised fit does not say that it is biased, or a level at 1 % outside 0.5–2 %, each by
-more than two binomial standard errors. Fits begin at the teacher: the search is the subject of other benchmarks.
+    bench_calibration.py [--intervals 1000] [--tests 600] [--first 5000000] [--json FILE] [PART …]
+
+A PART is a part of a name of a setting or of a wrong model; all are measured without. FILE gets a line for each one
+that is done, and those that it holds already for the same numbers are not measured again, so that a run goes on where
+it was stopped. The exit status is 1 if a coverage is outside 93–97 %, a penalised fit does not say that it is biased,
+or a level at 1 % outside 0.5–2 %, each by more than two binomial standard errors. Fits begin at the teacher: the
+search is the subject of other benchmarks.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -178,43 +186,81 @@ def outside(count: int, total: int, low: float, high: float) -> bool:
     return p + error < low or p - error > high
 
 
-def main(intervals: int = 1000, tests: int = 400, first: int = 10_000) -> int:
+def measured_setting(setting: Setting, intervals: int, tests: int, first: int) -> dict[str, Any]:
+    """Intervals that hold the truth, of how many; p-values of the residual test; whether all fits say "biased"."""
+    hits: list[np.ndarray] = []
+    values: list[float] = []
+    seed, biased, wanted = first + 100_000 * SETTINGS.index(setting), True, tests if setting.name in LEVELS else 0
+    while sum(len(hit) for hit in hits) < intervals or len(values) < wanted:
+        problem, errors, p_value = fitted(setting, seed)
+        hits.append(covered(setting, problem, errors))
+        biased = biased and errors.biased
+        values.append(p_value)
+        seed += 1
+    every = np.concatenate(hits)
+    return {"covered": int(every.sum()), "intervals": len(every), "biased": biased, "p_values": values}
+
+
+def measured_power(kind: str, tests: int, first: int) -> dict[str, Any]:
+    """p-values of the residual test of a wrong model."""
+    return {"p_values": [power(kind, first + seed) for seed in range(max(tests // 6, 20))]}
+
+
+def coverage_line(name: str, record: dict[str, Any]) -> tuple[str, bool]:
+    """What a setting came to, and whether it is outside its limits."""
+    count, total = record["covered"], record["intervals"]
+    penalised = next(setting for setting in SETTINGS if setting.name == name).alpha
+    failed = not record["biased"] if penalised else outside(count, total, 0.93, 0.97)
+    note = " says that it is biased" if record["biased"] else ""
+    return f"coverage  {name:32s} {share(count, total)}{note}", failed
+
+
+def level_line(name: str, record: dict[str, Any]) -> tuple[str, bool]:
+    """Shares of p below 1 % and 10 % under the right model, and whether the first is outside its limits."""
+    values = np.array(record["p_values"])
+    low, more = int(np.sum(values < 0.01)), int(np.sum(values < 0.1))
+    shown = f"level     {name:32s} p < 1 %: {share(low, len(values))}, p < 10 %: {share(more, len(values))}"
+    return shown, outside(low, len(values), 0.005, 0.02)
+
+
+def main() -> int:
     """Print the tables; 1 if something is outside its limits."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    for name, default in (("intervals", 1000), ("tests", 600), ("first", 5_000_000)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--json", type=Path, default=None)
+    given = parser.parse_args()
+    asked = {"intervals": given.intervals, "tests": given.tests, "first": given.first}
+    lines = given.json.read_text().splitlines() if given.json is not None and given.json.exists() else []
+    done = {row["name"]: row for row in map(json.loads, lines) if asked.items() <= row["asked"].items()}
+
+    def record(name: str, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        if name not in done:
+            done[name] = {"name": name, "asked": asked} | measure()
+            if given.json is not None:
+                with given.json.open("a") as file:
+                    file.write(json.dumps(done[name]) + "\n")
+        return done[name]
+
+    def chosen(names: Iterable[str]) -> list[str]:
+        return [name for name in names if not given.parts or any(part in name for part in given.parts)]
+
     failed = 0
-    print("coverage of 95 % intervals", flush=True)
-    levels: dict[str, np.ndarray] = {}
-    for place, setting in enumerate(SETTINGS):
-        hits: list[np.ndarray] = []
-        values: list[float] = []
-        seed, biased, wanted = first + 100_000 * place, True, tests if setting.name in LEVELS else 0
-        while sum(len(hit) for hit in hits) < intervals or len(values) < wanted:
-            problem, errors, p_value = fitted(setting, seed)
-            hits.append(covered(setting, problem, errors))
-            biased = biased and errors.biased
-            values.append(p_value)
-            seed += 1
-        every = np.concatenate(hits)
-        note = "says that it is biased" if biased else ""
-        failed += not biased if setting.alpha else outside(int(every.sum()), len(every), 0.93, 0.97)
-        print(f"  {setting.name:32s} {share(int(every.sum()), len(every))} {note}", flush=True)
-        levels[setting.name] = np.array(values)
-    print("share of p below 1 % and below 10 % under the right model", flush=True)
-    for name in LEVELS:
-        values_ = levels[name]
-        low = int(np.sum(values_ < 0.01))
-        failed += outside(low, len(values_), 0.005, 0.02)
-        print(
-            f"  {name:32s} {share(low, len(values_))}   {share(int(np.sum(values_ < 0.1)), len(values_))}", flush=True
-        )
-    print("share of p below 1 % under wrong models (power)", flush=True)
-    count = max(tests // 8, 20)
-    for kind in wrong_models():
-        rejected = sum(power(kind, first + seed) < 0.01 for seed in range(count))
-        print(f"  {kind:32s} {share(rejected, count)}", flush=True)
+    settings = {setting.name: setting for setting in SETTINGS}
+    for name in chosen(settings):
+        made = record(name, partial(measured_setting, settings[name], given.intervals, given.tests, given.first))
+        shown = [coverage_line(name, made)] + [level_line(name, made)] * (name in LEVELS)
+        for line, wrong in shown:
+            print(line, flush=True)
+            failed += wrong
+    for name in chosen(wrong_models()):
+        values = record(name, partial(measured_power, name, given.tests, given.first))["p_values"]
+        print(f"power     {name:32s} p < 1 %: {share(sum(p < 0.01 for p in values), len(values))}", flush=True)
     return int(failed > 0)
 
 
 LEVELS = ("unweighted", "weights unrelated to the noise", "noise that differs with x", "several outputs")
 
 if __name__ == "__main__":
-    sys.exit(main(*(int(value) for value in sys.argv[1:])))
+    sys.exit(main())

@@ -122,11 +122,25 @@ def growing(share):
     return lambda rng, X, truth: share * truth.std(axis=0) * np.exp(X[:, 0] / 2) * rng.standard_normal(truth.shape)
 
 
-def planted(n, d, k, activation="relu", *, bias=0.0, intercept=0.0, targets=1, law=gaussian, noise=None, skip=0.0):
+def planted(
+    n,
+    d,
+    k,
+    activation="relu",
+    *,
+    bias=0.0,
+    intercept=0.0,
+    targets=1,
+    law=gaussian,
+    noise=None,
+    skip=0.0,
+    anywhere=False,
+):
     """Rows of a network in general position whose neurons are moderate in the units of its inputs.
 
     Rows of the weights have length 1.5 per standard deviation of the inputs; outputs are between 1 and 2 in size and
-    of mixed sign, biases of the size `bias`, intercepts and the linear part of the sizes given.
+    of mixed sign, intercepts and the linear part of the sizes given. Pre-activations at the mean of the inputs are of
+    the size `bias`; with `anywhere` it is the biases that are, so that kinks may be beyond all rows.
     """
 
     def draw(rng):
@@ -139,6 +153,8 @@ def planted(n, d, k, activation="relu", *, bias=0.0, intercept=0.0, targets=1, l
         shape = (targets, k) if targets > 1 else (k,)
         output = rng.uniform(1, 2, shape) * (rng.choice([-1.0, 1.0], shape) if targets > 1 else signs)
         offset = bias * rng.uniform(0.5, 1.0, k) * rng.choice([-1.0, 1.0], k) if bias else None
+        if bias and not anywhere:
+            offset = offset - weights @ (fresh.mean(axis=0) / scale)
         lead = (targets,) if targets > 1 else ()
         teacher = Network(
             weights / scale, output, activation, offset, intercept * rng.uniform(1.0, 2.0, lead),
@@ -232,6 +248,7 @@ KINDS = {
     "relu, 20,000 rows, noise": Kind(planted(20_000, 10, 4, intercept=2.0, noise=even(0.2)), ESTIMATED),
     "relu, units": Kind(planted(1500, 6, 3, intercept=4.0, law=units), RECOVERED),
     "relu, means": Kind(planted(1500, 5, 2, law=shifted, bias=1.0), RECOVERED),
+    "relu, means, kinks anywhere": Kind(planted(1500, 5, 2, law=shifted, bias=1.0, anywhere=True), RECOVERED),
     "relu, uniform inputs": Kind(planted(1500, 5, 3, law=uniform), RECOVERED),
     "relu, integers": Kind(planted(1500, 5, 3, law=discrete), RECOVERED),
     "relu, heavy tails": Kind(planted(1500, 5, 3, law=heavy, intercept=2.0), RECOVERED),

@@ -51,8 +51,47 @@ def test_noisy_rows_of_a_kink_are_not_taken_for_a_smooth_relative():
     assert choose(Problem.of(X, y, 1), Question()).chosen.name == "3 relu neurons"
 
 
+def test_noisy_rows_of_kinks_with_biases_are_not_taken_for_steps():
+    """relu6 and hard_tanh are relu where no row reaches their other kink, and their descents go further."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((1200, 3))
+    y = np.maximum(X @ WEIGHTS.T + BIAS, 0) @ OUTPUT + 4 + 0.1 * rng.standard_normal(1200)
+    assert choose(Problem.of(X, y, 1), Question()).chosen.name == "2 relu neurons, biases, intercept"
+
+
+def test_the_likelier_of_two_steps_that_look_alike_is_chosen():
+    """A finalist that ties by rows held out is compared by the likelihood of all rows: erf is not taken for tanh."""
+    X = rows(2000, seed=5)
+    y = activations.get("erf")(X @ (1.5 * WEIGHTS).T) @ OUTPUT + 0.02 * rows(2000, 1, 6)[:, 0]
+    assert choose(Problem.of(X, y, 1), Question()).chosen.name == "2 erf neurons"
+
+
+def test_inputs_that_add_up_to_one_take_the_place_of_biases():
+    X = np.column_stack([np.eye(3)[np.random.default_rng(1).integers(3, size=600)], rows(600, 2)])
+    weights = np.array([[1.0, -0.4, 0.3, 1.2, -0.5], [-0.3, 0.8, 0.1, 0.4, 1.0]])
+    est = PlantedRegressor(random_state=0).fit(X, np.maximum(X @ weights.T, 0) @ OUTPUT)
+    assert (est.choice_.chosen.name, est.result_.status) == ("2 relu neurons", "recovered")
+    assert match(est.network_, Network(weights, OUTPUT)).weight_error < 1e-9
+
+
+def test_a_linear_function_of_few_rows_is_not_said_to_need_no_neuron():
+    X = rows(14)
+    y = X @ [1.0, 2.0, -1.0] + 0.3 * np.random.default_rng(1).standard_normal(14)
+    with pytest.warns(match="too few to tell one linear function from a network with neurons"):
+        est = PlantedRegressor(random_state=0).fit(X, y)
+    assert (est.n_hidden_, est.result_.status) == (0, "ambiguous")
+    assert "no neuron is needed" not in est.result_.reason
+
+
+def test_squares_that_are_compared_with_kinks_do_not_lend_them_neurons_of_another_shape():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    y = X @ [1.0, 2.0, 3.0] + 0.5 * rng.standard_normal(300) + 2
+    assert choose(Problem.of(X, y, 1), Question()).chosen.name == "linear function, intercept"
+
+
 def test_networks_wider_than_the_comparison_affords_are_looked_for_by_the_width_search(monkeypatch):
-    monkeypatch.setattr("planted.methods._choose._AFFORDABLE", 8)
+    monkeypatch.setattr("planted.methods._sizes._AFFORDABLE", 8)
     rng = np.random.default_rng(3)
     X, W = rng.standard_normal((800, 3)), rng.standard_normal((5, 3))
     made = choose(Problem.of(X, np.maximum(X @ W.T, 0) @ [1.0, -1.0, 2.0, 1.5, -0.7], 1), Question())

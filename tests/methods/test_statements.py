@@ -49,6 +49,16 @@ def test_left_out_network_against_refits():
         assert squares[i] == pytest.approx((y[i] - other.predict(X[i : i + 1])[0]) ** 2, rel=0.1)
 
 
+def test_a_network_that_few_rows_speak_for_is_better_if_most_rows_gain():
+    """Two rows of 300 make the linear function's error; its mean says nothing, the number of rows that gain does."""
+    left = LeftOut.of(Observations(X, X[:, 0]), 300)
+    rival = np.full(300, 1e-6)
+    rival[:2] = 1.0
+    assert left.better(np.full(300, 1e-12), rival, 5)
+    mixed = np.where(np.arange(300) % 2, 1e-12, 2e-6)
+    assert not left.better(mixed, rival, 5)
+
+
 def test_noise_is_no_network():
     est = PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(X, NOISE)
     assert est.result_.status == "ambiguous"

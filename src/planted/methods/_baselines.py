@@ -4,7 +4,9 @@ A row i is left out by one Newton step: its residual becomes r_i/(1 − h_i), h_
 the mean and the linear function that is exact. A search that looks at many networks finds some gain in pure noise,
 beyond what leaving rows out takes off, so that a network with p numbers more than its rival is called better only if
 its mean squared error is lower by two standard errors of the difference, and by p (ln n − 2)/n of itself: together
-with what leaving out takes off, 2p/n, the price that the Bayesian information criterion asks for.
+with what leaving out takes off, 2p/n, the price that the Bayesian information criterion asks for. Where a few rows make
+most of the error, as beyond a kink that is far out, means say little; then it is better too if more rows than chance
+would have it, by five standard errors of their number, are predicted better.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planted.methods._observations import Observations
-from planted.methods._verdict import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS
+from planted.methods._verdict import RIVAL_ERRORS, SURE, TESTED_ROWS, TESTED_UNKNOWNS
 from planted.networks import ConvNetwork, Network, jacobian
 
 # A first-order step says nothing of a row that alone determines something: leverages count as at most this.
@@ -111,6 +113,9 @@ class LeftOut:
     def better(self, squares: np.ndarray, rival: np.ndarray, extra: int) -> bool:
         """Whether squared errors are lower than a rival's by what `extra` more numbers have to bring."""
         gap = self.weight * (rival - squares)
+        signs = self.weight * np.sign(gap)
+        if float(np.sum(signs)) > SURE * float(np.linalg.norm(signs)):
+            return True
         error = float(np.std(gap)) / np.sqrt(len(gap))
         price = self.loss(squares) * max(extra, 0) * max(np.log(self.n_rows) - 2, 0.0) / self.n_rows
         return float(np.mean(gap)) > max(RIVAL_ERRORS * error, price)

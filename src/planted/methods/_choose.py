@@ -4,11 +4,13 @@ r"""Which kind of network? Activation, width and parts that a caller leaves open
 2. Every family of activations (:mod:`planted.methods._families`) is fitted with a few neurons and all parts free. One
    that explains held-out rows to rounding ends the comparison; otherwise those that are far behind drop out.
 3. Families that are left become wider while held-out rows gain by it, and narrower while they lose nothing.
-4. Of all candidates whose held-out loss ties with the lowest one, that with the fewest numbers wins: its squared
-   residuals exceed the others' by at most one standard error of the mean difference.
+4. Of a family's candidates whose held-out loss ties with the lowest one, that with the fewest numbers wins: its squared
+   residuals exceed the others' by at most one standard error of the mean difference, or by what the numbers that it
+   does without have to bring, (ln n − 2)/n of the loss each.
 5. Its parts (biases, intercept, linear part) go one after the other, and its relatives in the family are tried, by the
    same rule; a part also stays if an F-test on all rows says that it is there.
-6. A candidate whose residuals show structure gives way to one whose residuals show none.
+6. Families whose winners tie up to two standard errors are fitted to all rows and compared by their likelihood there.
+7. A candidate whose residuals show structure gives way to one whose residuals show none.
 
 All of it is spared where few rows confirm the network of fewest parts (:mod:`planted.methods._plainest`).
 """
@@ -16,38 +18,29 @@ All of it is spared where few rows confirm the network of fewest parts (:mod:`pl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from scipy.stats import f as fisher
 
-from planted.activations import Activation
 from planted.methods._choice import Candidate, Choice
-from planted.methods._comparison import STANDARD_ERRORS, Comparison, Entry
-from planted.methods._families import Family, Member, families
-from planted.methods._observations import Observations
+from planted.methods._comparison import Entry
+from planted.methods._families import Family, families
 from planted.methods._plainest import plainest
-from planted.methods._problem import Free, Problem
+from planted.methods._problem import Problem
 from planted.methods._question import Question
-from planted.methods._residual_test import residual_p_value
-from planted.methods._screen import Path, on_all_rows
-from planted.methods._screen_rows import Fitted, Table
-from planted.methods._verdict import EXACT, LEVEL
+from planted.methods._sizes import ATTEMPTS, FIRST_WIDTH, WIDER, Sizes
+from planted.methods._verdict import EXACT
 from planted.methods._wider import wider_network
-from planted.networks import Network
-from planted.numerics import random
 from planted.numerics.deadline import passed
 from planted.numerics.precision import float64
 
-_FIRST_WIDTH, _AFFORDABLE = 8, 600
 # A family stays while its held-out loss is below this multiple of the lowest, or so few standard errors above it.
 _BEHIND, _ERRORS, _MOST_FAMILIES = 1.3, 3.0, 3
-# Starts of a width before it is given up, and rows an input weight of the first networks.
-_ATTEMPTS, _SPARE = 2, 10
+# Rows an input weight of the first networks.
+_SPARE = 10
 _PART_LEVEL = 0.01
-_WIDER = 1.5
+# Standard errors up to which finalists tie, and a difference of −2 log-likelihood that says nothing.
+_FINAL_ERRORS, _INDIFFERENT = 2.0, 2.0
 
 
 @float64
@@ -71,91 +64,7 @@ def choose(problem: Problem, question: Question) -> Choice:
     return plainest(problem, question) or _Contest(problem, question).choice()
 
 
-class _Contest(Comparison):
-    def __init__(self, problem: Problem, question: Question) -> None:
-        self.problem, self.question = problem, question
-        table_key, self.key = random.split(problem.key)
-        self.table = Table(problem, table_key)
-        rows = np.concatenate([test for _, test in self.table.folds])
-        self.share = self.table.share[rows] / np.sum(self.table.share[rows])
-        self.paths: dict[tuple[str, int], Path] = {}
-        self.entries: dict[Any, Entry] = {}
-        self.dropped: list[Candidate] = []
-        self.d, self.m = self.table.X.shape[1], self.table.n_outputs
-
-    # Entries.
-
-    def linear(self, free: Free) -> Entry:
-        fits = [self.table.linear(free, fold) for fold in self.table.folds]
-        squares = np.concatenate([held for _, held in fits])
-        numbers = self.m * (self.table.space(True).rank * free.skip + free.intercept)
-        return self._enter(None, Entry(None, None, 0, free, numbers, squares, []))
-
-    def path(self, family: Family, fold: int) -> Path:
-        if (family.name, fold) not in self.paths:
-            near = self.paths.get((family.near, fold))
-            key = random.fold_in(random.fold_in(self.key, fold), len(self.paths))
-            made = Path(self.table, self.table.folds[fold], family, self.question.allowed, key, near)
-            self.paths[family.name, fold] = made
-        return self.paths[family.name, fold]
-
-    def wide(self, family: Family, width: int) -> Entry:
-        """The family's candidate with every allowed part, of its first member that explains rows best."""
-        made = [self.entry(family, member, width, self.question.allowed) for member in self.members(family)]
-        return min(made, key=self.loss)
-
-    def members(self, family: Family) -> Iterable[Member]:
-        """Members that differ when every allowed part is there."""
-        free = self.question.allowed
-        same = free.intercept and (free.skip or not family.representative.tilt) and free.bias
-        return family.members[:1] if same else family.members
-
-    def entry(self, family: Family, member: Member, width: int, free: Free) -> Entry:
-        known = self.entries.get((member.activation, width, free))
-        if known is not None:
-            return known
-        paths = [self.path(family, fold) for fold in range(len(self.table.folds))]
-        # With every part free the search itself has the candidate, and neurons too many do it no harm.
-        whole = member is family.members[0] and free == Free(True, True, True) and family.biased
-        fits = [path.at(width) if whole else path.member(width, member, free) for path in paths]
-        squares = np.concatenate([fit.squares for fit in fits])
-        numbers = self.numbers(member.activation, width, free)
-        return self._enter(member.activation, Entry(family, member, width, free, numbers, squares, fits))
-
-    def numbers(self, act: Activation, width: int, free: Free) -> int:
-        """Numbers of a network, scales and rotations that change nothing taken off."""
-        rank = self.table.space(free.bias).rank
-        count = free.unknowns(rank, width, self.m)
-        if act.homogeneity is not None:
-            count -= width
-        if act.name == "quadratic" and self.m == 1:
-            count -= min(width, rank) * (min(width, rank) - 1) // 2
-        return count
-
-    def _enter(self, act: Activation | None, entry: Entry) -> Entry:
-        self.entries[act, entry.width, entry.free] = entry
-        self.problem.progress(len(self.entries), 2 * len(self.entries), "comparing candidates")
-        return entry
-
-    # Comparisons.
-
-    def simplest(self, entries: Iterable[Entry]) -> Entry:
-        """Of those that tie with the best the one with the fewest numbers; of these the best."""
-        pool = list(entries)
-        best = min(pool, key=self.loss)
-        tying = [entry for entry in pool if self.ties(entry, best)]
-        order = [family.name for family in families(self.question.activation)]
-        return min(
-            tying,
-            key=lambda entry: (
-                entry.numbers,
-                -1 if entry.family is None else order.index(entry.family.name),
-                self.loss(entry),
-            ),
-        )
-
-    # Stages.
-
+class _Contest(Sizes):
     def choice(self) -> Choice:
         question = self.question
         if question.n_hidden is None:
@@ -171,7 +80,7 @@ class _Contest(Comparison):
             for family in self.sized(alive):
                 best = self.simplest_of(family)
                 finalists.append(best if passed() else self.pruned(best))
-        chosen = self.simplest(finalists)
+        chosen = self.settled(finalists)
         if question.n_hidden is None and not passed():
             chosen = self.without_structure(chosen)
         return self.table_of(chosen)
@@ -190,15 +99,6 @@ class _Contest(Comparison):
                 entry.why = f"a part is missed (p = {p_value:.1g})"
         return made
 
-    def most(self, family: Family) -> int:
-        """The widest network that the rows bear and that is affordable."""
-        path = self.path(family, 0)
-        widest = min(path.widest, _AFFORDABLE // max(path.n_inputs, 1))
-        if family.name == "quadratic":
-            # More squares than inputs are no other function.
-            widest = min(widest, self.m * path.n_inputs)
-        return max(1, widest)
-
     def compare_families(self) -> list[Family]:
         """Fit every family at a first width; those that are not far behind."""
         given = self.question.n_hidden
@@ -207,20 +107,20 @@ class _Contest(Comparison):
             if passed() and alive:
                 break
             path = self.path(family, 0)
-            width = given or max(1, min(_FIRST_WIDTH, self.most(family), len(path.fold[0]) // (_SPARE * path.n_inputs)))
+            width = given or max(1, min(FIRST_WIDTH, self.most(family), len(path.fold[0]) // (_SPARE * path.n_inputs)))
             if given is not None:
                 for fold in range(len(self.table.folds)):
-                    self.path(family, fold).fresh(max(given, min(math.ceil(_WIDER * given), self.most(family))))
+                    self.path(family, fold).fresh(max(given, min(math.ceil(WIDER * given), self.most(family))))
             if self.hopeless(family, width):
                 continue
             alive.append(family)
             entry = self.wide(family, width)
             if not self.exact(entry) and any(fit.loss <= EXACT for fit in entry.fits):
-                entry = self.again(family, width, _ATTEMPTS)
+                entry = self.again(family, width, ATTEMPTS)
             if self.exact(entry):
                 # A smooth neuron with steep weights is a kink: where it explains all, one that has a kink may as well.
                 kinked = alive[0] if alive[0].name == "relu" and not family.representative.homogeneity else family
-                retried = kinked is not family and self.exact(self.again(kinked, width, _ATTEMPTS))
+                retried = kinked is not family and self.exact(self.again(kinked, width, ATTEMPTS))
                 alive = [kinked if retried else family]
                 break
         return self.near_best(alive)
@@ -251,30 +151,6 @@ class _Contest(Comparison):
             for family in alive:
                 self.borrow(family, alive)
         return self.near_best(alive)
-
-    def borrow(self, family: Family, others: list[Family]) -> None:
-        """Neurons with a kink at the width of smooth ones that look alike, from theirs: kinks stop descents early."""
-        mine = self.simplest_of(family).width
-        if family.representative.homogeneity is None:
-            return
-        for other in others:
-            width = self.simplest_of(other).width
-            act = other.representative
-            alike = act.centred_parity == "even" and act.tilt and act.homogeneity is None
-            if not alike or width >= mine or passed():
-                continue
-            for fold in range(len(self.table.folds)):
-                self.path(family, fold).borrow(self.path(other, fold), width)
-            self.forget(family, width)
-            self.wide(family, width)
-
-    def simplest_of(self, family: Family) -> Entry:
-        return self.simplest(e for e in self.entries.values() if e.family and e.family.name == family.name)
-
-    def forget(self, family: Family, width: int) -> None:
-        """Let go of the entries of a width, whose networks have become better."""
-        for member in self.members(family):
-            self.entries.pop((member.activation, width, self.question.allowed), None)
 
     def hopeless(self, family: Family, width: int) -> bool:
         """Whether the first fold tells already that a family is far behind; it is noted then."""
@@ -310,53 +186,9 @@ class _Contest(Comparison):
             mean, error = self.excess(best[family.name], leader)
             if mean <= _ERRORS * error or self.loss(best[family.name]) <= _BEHIND * self.loss(leader):
                 close.append(family)
-        return sorted(close, key=lambda family: self.loss(best[family.name]))[:_MOST_FAMILIES]
-
-    def best_of(self, family: Family) -> Entry:
-        mine = [entry for entry in self.entries.values() if entry.family and entry.family.name == family.name]
-        return min(mine, key=self.loss)
-
-    def widen(self, family: Family) -> None:
-        """Twice as wide while residuals have structure and held-out rows gain by it."""
-        best, most = self.best_of(family), self.most(family)
-        while best.width < most and not passed() and self.structured(best):
-            wider = self.wide(family, min(2 * best.width, most))
-            mean, error = self.excess(wider, best)
-            gains = self.exact(wider) or mean < -STANDARD_ERRORS * error
-            if gains or wider.width >= 2 * _FIRST_WIDTH:
-                self.narrow(family)
-            if not gains:
-                return
-            best = wider
-
-    def narrow(self, family: Family) -> None:
-        """Narrower, by bisection, while held-out rows lose nothing."""
-        best = self.best_of(family)
-        tried = [e.width for e in self.entries.values() if e.family and e.family.name == family.name]
-        low = max((w for w in tried if w < best.width and not self.ties(self.of_width(family, w), best)), default=0)
-        high = best.width
-        step = max(1, best.width // 4)
-        while high - low > 1 and not passed():
-            width = max(low + 1, high - step)
-            entry = self.wide(family, width)
-            attempts = _ATTEMPTS
-            while not self.ties(entry, self.best_of(family)) and attempts and not passed():
-                entry, attempts = self.again(family, width, attempts), attempts - 1
-            if self.ties(entry, self.best_of(family)):
-                high = width
-            else:
-                low, step = width, max(1, (high - width) // 2)
-
-    def of_width(self, family: Family, width: int) -> Entry:
-        mine = [e for e in self.entries.values() if e.family and e.family.name == family.name and e.width == width]
-        return min(mine, key=self.loss)
-
-    def again(self, family: Family, width: int, number: int) -> Entry:
-        """The same width from other starts: half as wide again, joined down; the better one stays."""
-        for fold in range(len(self.table.folds)):
-            self.path(family, fold).retry(width, math.ceil(_WIDER * width), number)
-        self.forget(family, width)
-        return self.wide(family, width)
+        front = sorted(close, key=lambda family: self.loss(best[family.name]))[:_MOST_FAMILIES]
+        # Kinks stop descents early: relu may be near the best one for all that it has reached.
+        return front + [family for family in close if family.name == "relu" and family not in front]
 
     def pruned(self, full: Entry) -> Entry:
         """Members and parts that are simpler, at the same width."""
@@ -386,45 +218,7 @@ class _Contest(Comparison):
             entry.why = f"a part is missed (p = {p_value:.1g})"
         return full
 
-    def on_all(self, entry: Entry) -> Fitted:
-        assert entry.family is not None
-        assert entry.member is not None
-        path, fitted = self.path(entry.family, 0), entry.fits[0]
-        if fitted.shape.centred:
-            fitted = path.member(entry.width, entry.member, entry.free)
-        fitted = on_all_rows(path, fitted)
-        entry.network = self.table.network(fitted)
-        return fitted
-
-    def needed(self, small: float, large: float, parts: int, numbers: int) -> float:
-        """p-value of the F-test that parts which a candidate lacks are zero, from the losses with and without them."""
-        freedom = len(self.table.y) * self.m - numbers
-        if parts <= 0 or small <= large or freedom <= 0 or large <= 0:
-            return 1.0
-        return float(fisher.sf((small - large) / parts / (large / freedom), parts, freedom))
-
     # Structure.
-
-    def structured(self, entry: Entry) -> bool:
-        """Whether the residuals of a candidate, fitted to all rows of the table, have structure."""
-        if self.exact(entry):
-            return False
-        if np.isnan(entry.p_value):
-            network = self.network(entry)
-            y = self.table.y * self.table.scale
-            y = y if self.table.several else y[:, 0]
-            data = Observations(self.table.X, y, self.table.share if self.table.weighted else None)
-            entry.p_value = residual_p_value(data, network, intercept=entry.free.intercept)
-        return bool(entry.p_value < LEVEL)
-
-    def network(self, entry: Entry) -> Network:
-        if entry.network is None:
-            if entry.family is None:
-                entry.network = self.table.linear_network(entry.free)
-            else:
-                self.on_all(entry)
-        assert entry.network is not None
-        return entry.network
 
     def without_structure(self, chosen: Entry) -> Entry:
         """The chosen one, or the simplest better one whose residuals show no structure."""
@@ -436,6 +230,25 @@ class _Contest(Comparison):
                 chosen.why = f"residuals have structure (p = {chosen.p_value:.1g})"
                 return entry
         return chosen
+
+    def settled(self, finalists: list[Entry]) -> Entry:
+        """Of those that tie with the best one the likeliest, fitted to all rows; a linear function if one ties.
+
+        Likelihoods are Gaussian with the price that the Bayesian information criterion asks for a number.
+        """
+        best = min(finalists, key=self.loss)
+        tying = [entry for entry in finalists if self.ties(entry, best, _FINAL_ERRORS)]
+        without = [entry for entry in tying if entry.family is None]
+        if without or self.exact(best) or len(tying) == 1 or passed():
+            return self.simplest(without or tying)
+        prices = {id(entry): self.criterion(entry) for entry in tying}
+        least = min(prices.values())
+        return self.fewest(entry for entry in tying if prices[id(entry)] <= least + _INDIFFERENT)
+
+    def criterion(self, entry: Entry) -> float:
+        """−2 log-likelihood on all rows, and ln(rows) a number."""
+        loss = self.on_all(entry).loss
+        return self.count * math.log(max(loss, 1e-300)) + entry.numbers * math.log(self.count)
 
     # What is said.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,8 @@ class Entry:
 class Comparison:
     """Comparisons of entries by the rows held out, `share` (t,) being their weights, which sum to one.
 
+    `count` is the number of targets in all rows.
+
     >>> made = Comparison()
     >>> made.share = np.full(2, 0.5)
     >>> made.loss(Entry(None, None, 0, Free(), 0, np.array([1.0, 3.0]), []))
@@ -43,6 +46,7 @@ class Comparison:
     """
 
     share: np.ndarray
+    count: int
 
     def loss(self, entry: Entry) -> float:
         """The held-out loss."""
@@ -62,10 +66,16 @@ class Comparison:
         mean = float(self.share @ excess)
         return mean, float(np.sqrt(np.sum(self.share**2 * (excess - mean) ** 2)))
 
-    def ties(self, entry: Entry, best: Entry) -> bool:
+    def price(self, entry: Entry, best: Entry) -> float:
+        """What the numbers that an entry does without have to bring: BIC's price less the 2/n of leaving rows out."""
+        extra = max(best.numbers - entry.numbers, 0)
+        return self.loss(best) * extra * max(math.log(self.count) - 2, 0.0) / self.count
+
+    def ties(self, entry: Entry, best: Entry, errors: float = STANDARD_ERRORS) -> bool:
         """Whether an entry explains held-out rows as well as the best one, up to chance."""
         if self.exact(entry) or self.exact(best):
             return self.exact(entry)
         mean, error = self.excess(entry, best)
         # The best of many networks is better than a linear function by chance alone.
-        return mean <= (STANDARD_ERRORS if entry.family is not None else _LINEAR_ERRORS) * error
+        chance = (errors if entry.family is not None else _LINEAR_ERRORS) * error
+        return mean <= max(chance, self.price(entry, best) if entry.family is not None else 0.0)

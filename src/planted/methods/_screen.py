@@ -97,14 +97,17 @@ class Path:
         if not wider:
             return self.fresh(width)
         fitted = self.fits[min(wider)]
+        return self._best(self._descend(self._joined(fitted, width)))
+
+    def _joined(self, fitted: Fitted, width: int) -> np.ndarray:
+        """Hidden rows of so many neurons, joined from those of a wider network."""
         rank = self.table.space(self.shape.bias).rank
         bias = fitted.hidden[:, rank] if self.shape.bias else None
         weights, _, bias = merge(
             fitted.hidden[:, :rank], fitted.output, bias, width, self._train(self.shape, 1).X[:, :rank],
             self.shape.activation,
         )  # fmt: skip
-        hidden = weights if bias is None else np.column_stack([weights, bias])
-        return self._best(self._descend(hidden))
+        return weights if bias is None else np.column_stack([weights, bias])
 
     def retry(self, width: int, wider: int, number: int) -> None:
         """Another network of this width, joined from a wider one with a new start; it stays if it is better."""
@@ -113,8 +116,16 @@ class Path:
         self._best(other.at(width))
 
     def borrow(self, other: Path, width: int) -> None:
-        """A network of this width that begins from another family's neurons; it stays if it is better."""
-        self._best(self._descend(other.at(width).hidden))
+        """A network of this width that begins from another family's neurons; it stays if it is better.
+
+        A neuron with several kinks lends one with each of them.
+        """
+        hidden, kinks = other.at(width).hidden, other.shape.activation.kinks
+        if len(kinks) > 1 and self.shape.bias and other.shape.bias:
+            hidden = np.concatenate([hidden - kink * np.eye(hidden.shape[1])[-1] for kink in kinks])
+        made = self._best(self._descend(hidden))
+        if made.width > width:
+            self._best(self._descend(self._joined(made, width)))
 
     def _best(self, fitted: Fitted) -> Fitted:
         known = self.fits.get(fitted.width)
@@ -167,8 +178,10 @@ class Path:
                 hidden = hidden * np.where(raw * member.shift <= 0, 1.0, -1.0)[:, None]
             weights, bias = table.space(self.shape.bias).layer(hidden, self.shape.bias)
             weights = member.scale * weights
-            if free.bias:
-                bias = member.scale * (np.zeros(len(weights)) if bias is None else bias) + member.shift
+            bias = member.scale * (np.zeros(len(weights)) if bias is None else bias) + member.shift
+            if not free.bias and self.shape.bias and table.constant is not None:
+                # Inputs that add up to a constant are as good as biases.
+                weights = weights + np.outer(bias, table.constant)
         hidden = table.space(free.bias).hidden(weights, bias if free.bias else None)
         return hidden * self._signs(hidden, member, free)[:, None]
 

@@ -24,6 +24,7 @@ _MOST_ROWS, _HELD_OUT = 6000, 0.4
 # Up to so many rows each is held out once.
 _FEW_ROWS, _FOLDS = 1500, 3
 _FAR = 1e3
+_ONE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +167,14 @@ class Table:
     @cached_property
     def _inputs(self) -> dict[bool, np.ndarray]:
         return {bias: self.space(bias).inputs(self.X, bias) for bias in (False, True)}
+
+    @cached_property
+    def constant(self) -> np.ndarray | None:
+        """Weights (d,) of the inputs that add up to one in every row, as a constant or one-hot columns have them."""
+        size = np.max(np.abs(self.X), axis=0)
+        size = np.where(size > 0, size, 1.0)
+        weights = np.linalg.lstsq(self.X / size, np.ones(len(self.X)), rcond=1e-10)[0] / size
+        return weights if np.max(np.abs(self.X @ weights - 1)) <= _ONE else None
 
     def space(self, bias: bool) -> Coordinates:
         """The coordinates of neurons with biases, or without."""

@@ -40,6 +40,8 @@ LEVEL = 1e-3
 """A residual test with a smaller p-value shows structure."""
 RIVAL_ERRORS = 2.0
 """Standard errors of the difference by which a network must be better than a simpler one in rows left out."""
+SURE = 5.0
+"""Standard errors of a sign test by which more rows must be predicted better than a simpler network predicts them."""
 EXPLAINED = 1e-8
 """A relative loss in rows held out below which nothing is left to be explained by another network."""
 UNEVEN = 0.01
@@ -132,6 +134,8 @@ class Facts:
         Of a misfit, where it was looked for.
     labels : bool
         Whether the targets are classes.
+    without_neurons : "", "linear" or "constant"
+        What the network is where it was left open whether there are neurons, and there is none.
     """
 
     relative_loss: float
@@ -155,6 +159,7 @@ class Facts:
     enough_neurons: int = 0
     cause: Cause | None = None
     labels: bool = False
+    without_neurons: str = ""
 
     @property
     def explained(self) -> bool:
@@ -193,6 +198,12 @@ class Verdict:
         return self.status in SUCCESSES
 
 
+_WITHOUT_NEURONS = {
+    "linear": "one linear function explains this, no neuron is needed",
+    "constant": "nothing that was tried explains held-out rows better than their mean",
+}
+
+
 def judge(facts: Facts) -> Verdict:
     """The status that follows from the facts.
 
@@ -202,6 +213,8 @@ def judge(facts: Facts) -> Verdict:
     ('estimated', 'misfit')
     """
     status, reason, advice = _status(facts)
+    if status in SUCCESSES and facts.without_neurons:
+        reason = f"{reason}; {_WITHOUT_NEURONS[facts.without_neurons]}"
     if facts.remark:
         reason = f"{reason}; {facts.remark}"
     return Verdict(status, reason, advice, facts)
@@ -247,6 +260,12 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         if facts.n_hidden and facts.linear_loss <= EXACT:
             words += "; so does one linear function, for which no neuron is needed"
         return "recovered", words, ""
+    if facts.without_neurons == "linear" and not tested:
+        return (
+            "ambiguous",
+            f"{_share(facts)}; these rows are too few to tell one linear function from a network with neurons",
+            "Give more rows.",
+        )
     if tested:
         rest = f"no structure was found in what is left (p = {facts.p_value:.2g})"
     else:
@@ -276,6 +295,11 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     measure = "explained deviance" if facts.labels else "R²"
     own = f"{measure} {_gain(facts.network_loss)}"
     if not facts.explained and "mean" in facts.unbeaten:
+        if facts.without_neurons:
+            return (
+                f"{_WITHOUT_NEURONS['constant']}: these rows show no dependence on the inputs, only noise",
+                "Give other inputs, or more rows.",
+            )
         rival = "the classes' shares" if facts.labels else "the mean"
         word = "worse than" if facts.network_loss > facts.mean_loss else "no better than"
         return (

@@ -1,0 +1,104 @@
+"""How wide must a family be? Wider while held-out rows gain by it, narrower while they lose nothing."""
+
+from __future__ import annotations
+
+import math
+
+from planted.methods._comparison import STANDARD_ERRORS, Entry
+from planted.methods._entries import Entries
+from planted.methods._families import Family
+from planted.numerics.deadline import passed
+
+FIRST_WIDTH, _AFFORDABLE = 8, 600
+ATTEMPTS = 2
+"""Starts of a width before it is given up."""
+WIDER = 1.5
+"""How much wider another start is than what it is joined down to."""
+# Widths in a row that explain held-out rows less well before narrower ones are given up.
+_HOPELESS = 3
+
+
+class Sizes(Entries):
+    """Families at the widths that rows held out ask for."""
+
+    def most(self, family: Family) -> int:
+        """The widest network that the rows bear and that is affordable."""
+        path = self.path(family, 0)
+        widest = min(path.widest, _AFFORDABLE // max(path.n_inputs, 1))
+        if family.name == "quadratic":
+            # More squares than inputs are no other function.
+            widest = min(widest, self.m * path.n_inputs)
+        return max(1, widest)
+
+    def widen(self, family: Family) -> None:
+        """Twice as wide while residuals have structure and held-out rows gain by it."""
+        best, most = self.best_of(family), self.most(family)
+        while best.width < most and not passed() and self.structured(best):
+            wider = self.wide(family, min(2 * best.width, most))
+            mean, error = self.excess(wider, best)
+            gains = self.exact(wider) or mean < -STANDARD_ERRORS * error
+            if gains or wider.width >= 2 * FIRST_WIDTH:
+                self.narrow(family)
+            if not gains:
+                return
+            best = wider
+
+    def narrow(self, family: Family) -> None:
+        """Narrower while held-out rows lose nothing."""
+        best = self.best_of(family)
+        if self.exact(best):
+            self.bisect(family, best)
+            return
+        width, behind = best.width, 0
+        # In noise a width may fail where a narrower one, joined from it, does not.
+        while width > 1 and behind < _HOPELESS and not passed():
+            width = width - 1 if width <= FIRST_WIDTH else max(FIRST_WIDTH, 3 * width // 4)
+            behind = 0 if self.ties(self.wide(family, width), self.best_of(family)) else behind + 1
+        narrowest = self.simplest_of(family).width
+        while narrowest > 1 and not passed():
+            tied = False
+            for attempt in range(ATTEMPTS, 0, -1):
+                tied = tied or self.ties(self.again(family, narrowest - 1, attempt), self.best_of(family))
+            if not tied:
+                return
+            narrowest -= 1
+
+    def bisect(self, family: Family, best: Entry) -> None:
+        """Narrower by bisection while held-out rows are explained to rounding."""
+        tried = [e.width for e in self.entries.values() if e.family and e.family.name == family.name]
+        low = max((w for w in tried if w < best.width and not self.ties(self.of_width(family, w), best)), default=0)
+        high = best.width
+        step = max(1, best.width // 4)
+        while high - low > 1 and not passed():
+            width = max(low + 1, high - step)
+            entry = self.wide(family, width)
+            attempts = ATTEMPTS
+            while not self.exact(entry) and attempts and not passed():
+                entry, attempts = self.again(family, width, attempts), attempts - 1
+            if self.exact(entry):
+                high = width
+            else:
+                low, step = width, max(1, (high - width) // 2)
+
+    def again(self, family: Family, width: int, number: int) -> Entry:
+        """The same width from other starts: half as wide again, joined down; the better one stays."""
+        for fold in range(len(self.table.folds)):
+            self.path(family, fold).retry(width, math.ceil(WIDER * width), number)
+        self.forget(family, width)
+        return self.wide(family, width)
+
+    def borrow(self, family: Family, others: list[Family]) -> None:
+        """Neurons with one kink at the width of others that look alike, from theirs: kinks stop descents early."""
+        if family.representative.homogeneity != 1:
+            return
+        for other in others:
+            lent, mine = self.simplest_of(other), self.simplest_of(family)
+            act = other.representative
+            alike = (act.centred_parity == "even" and act.tilt and act.homogeneity is None) or len(act.kinks) > 1
+            better = lent.width < mine.width or (lent.width == mine.width and self.loss(lent) < self.loss(mine))
+            if not alike or not better or passed():
+                continue
+            for fold in range(len(self.table.folds)):
+                self.path(family, fold).borrow(self.path(other, fold), lent.width)
+            self.forget(family, lent.width)
+            self.wide(family, lent.width)
