@@ -52,6 +52,24 @@ def test_what_rows_leave_open_stays_open_and_nothing_else():
     assert np.all(np.isfinite(errors["output"]))
 
 
+def test_what_does_not_change_the_length_of_a_neuron_leaves_its_other_weights_determined():
+    """Against a fit without the copy, whose length is another one."""
+    X = np.column_stack([INPUTS[:, :2] / SCALE[:2], INPUTS[:, 1] / SCALE[1]])
+    shared = Network([[2.0, 0.5, 0.5]], [1.0])
+    y = shared.predict(X) + 0.01 * RNG.standard_normal(400)
+    loss, alone = Squared(X, y), Squared(X[:, :2], y)
+    found = uncertainty(loss, loss.model.params(shared))
+    errors = unit_scaled(found.network, np.ones(3), found).errors
+    assert np.isinf(errors["weights"][0]).tolist() == [False, True, True]
+    # Of v = (2, 1/2, 1/2)/√4.5 the first is 2u/√(4 + u²/2) of the other fit's direction (2, u)/√(4 + u²), u = 1.
+    other = uncertainty(alone, alone.model.params(Network([[2.0, 1.0]], [1.0])))
+    first = other.network.weights[0]
+    slope = np.array([first[1] ** 2 / 2, -first[0] * first[1] / 2]) / (first[0] ** 2 + first[1] ** 2 / 2) ** 1.5
+    block = other.covariance[1:, 1:]
+    assert errors["weights"][0, 0] == pytest.approx(np.sqrt(slope @ block @ slope), rel=1e-5)
+    assert np.isfinite(errors["output"][0])
+
+
 def test_no_neurons_and_constant_inputs():
     linear = Network(np.zeros((0, 2)), np.zeros(0), skip=[1.0, 2.0], intercept=3.0)
     made = unit_scaled(linear, [4.0, 0.0])

@@ -65,6 +65,11 @@ class Uncertainty:
         Orthonormal basis of what the rows leave open, in the order of `covariance`.
     biased : bool
         Whether a penalty has pulled the estimate, so that intervals lie around a mean that is not the truth.
+    covariance_beside : array (p, p)
+        The covariance without what the rows leave open, finite everywhere: of combinations of parameters on which that
+        has no effect.
+    moved : array (p, q)
+        How every parameter of the canonical network moves along each direction that is left open.
 
     Examples
     --------
@@ -86,7 +91,9 @@ class Uncertainty:
     rank: int
     n_parameters: int
     flat_directions: np.ndarray
-    biased: bool = False
+    biased: bool
+    covariance_beside: np.ndarray
+    moved: np.ndarray
 
     @property
     def determined(self) -> bool:
@@ -134,12 +141,15 @@ class Uncertainty:
         factors = np.concatenate([np.full(self.estimate[name].size, size[name]) for name in sorted(self.estimate)])
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             covariance = self.covariance * np.outer(factors, factors)
+            beside = self.covariance_beside * np.outer(factors, factors)
         return replace(
             self,
             network=network.canonical(),
             estimate={name: value * size[name] for name, value in self.estimate.items()},
             errors={name: value * size[name] for name, value in self.errors.items()},
             covariance=covariance,
+            covariance_beside=beside,
+            moved=self.moved * factors[:, None],
             noise=None if self.noise is None else self.noise * unit,
         )
 
@@ -312,7 +322,8 @@ def uncertainty(
         covariance = inverse.matrix @ np.asarray(meat) @ inverse.matrix / n
     slope = model.canonical_slope(given)
     covariance = slope @ covariance @ slope.T
-    reached = np.linalg.norm(slope @ inverse.flat, axis=1) > _REACHED * inverse.units
+    beside, moved = covariance.copy(), slope @ inverse.flat
+    reached = np.linalg.norm(moved, axis=1) > _REACHED * inverse.units
     covariance[reached], covariance[:, reached] = np.nan, np.nan
     np.fill_diagonal(covariance, np.where(reached, np.inf, np.maximum(np.diagonal(covariance), 0.0)))
     errors, names = np.sqrt(np.diagonal(covariance)), sorted(given)
@@ -328,6 +339,8 @@ def uncertainty(
         n_parameters=model.n_parameters(given),
         flat_directions=np.linalg.qr(inverse.flat)[0],
         biased=objective.ridge is not None,
+        covariance_beside=beside,
+        moved=moved,
     )
 
 

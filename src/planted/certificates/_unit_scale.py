@@ -18,6 +18,9 @@ from numpy.typing import ArrayLike
 
 from planted.networks import Network
 
+# A share of the terms that cancel which rounding explains.
+_REACHED = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class UnitScaled:
@@ -74,9 +77,9 @@ def _errors(network: Network, uncertainty: Any, size: np.ndarray, norms: np.ndar
         count = int(np.prod(shape, dtype=int))
         places[name] = np.arange(begin, begin + count).reshape(shape)
         begin += count
-    variances = np.diagonal(uncertainty.covariance)
-    left_open = ~np.isfinite(variances)
-    covariance = np.where(np.isfinite(uncertainty.covariance), uncertainty.covariance, 0.0)
+    # Where what rows leave open does not change the length of a neuron, its other weights are determined.
+    open_ = np.isinf(np.diagonal(uncertainty.covariance))
+    moves = np.where(open_[:, None], uncertainty.moved, 0.0)
     k, d = network.weights.shape
     degree = network.activation.homogeneity
     # Row i, j of `along` is the derivative of the log of a neuron's norm by its weights.
@@ -91,8 +94,8 @@ def _errors(network: Network, uncertainty: Any, size: np.ndarray, norms: np.ndar
                 continue
             value = float(network.arrays()[name][index])
             jacobian[row, places["weights"][neuron]] += (degree if name == "output" else -1.0) * value * along[neuron]
-        variance = np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian, optimize=True)
-        reached = (np.abs(jacobian[:, left_open]) > 1e-12 * np.abs(jacobian).max(axis=1, keepdims=True)).any(axis=1)
+        variance = np.einsum("ij,jk,ik->i", jacobian, uncertainty.covariance_beside, jacobian, optimize=True)
+        reached = (np.abs(jacobian @ moves) > _REACHED * (np.abs(jacobian) @ np.abs(moves))).any(axis=1)
         errors[name] = np.where(reached, np.inf, np.sqrt(np.maximum(variance, 0.0))).reshape(place.shape)
     return errors
 

@@ -19,7 +19,7 @@ _NUMBERS = "biuf"
 
 @dataclass(frozen=True)
 class NpyChunk:
-    """Some rows of a C-ordered array (n, columns) in an NPY file."""
+    """Some rows of an array (n, columns) in an NPY file; `total` is n where it is stored column by column."""
 
     path: str
     offset: int
@@ -30,12 +30,17 @@ class NpyChunk:
     features: tuple[int, ...] | None
     targets: tuple[int, ...]
     dtype: str
+    total: int | None = None
 
     def load(self, scratch: Scratch | None = None) -> Arrays:
         """The rows themselves."""
         with reading(self.path, "npy"):
             # A map of this chunk only: pages of a larger one would count as resident memory.
-            table = np.memmap(self.path, self.stored, "r", self.offset, (self.rows, self.width))
+            if self.total is None:
+                table: np.ndarray = np.memmap(self.path, self.stored, "r", self.offset, (self.rows, self.width))
+            else:
+                whole = np.memmap(self.path, self.stored, "r", self.offset, (self.total, self.width), order="F")
+                table = whole[self.start : self.start + self.rows]
             chosen = table[:, : self.width - 1] if self.features is None else table[:, list(self.features)]
             aim = table[:, self.targets[0]] if len(self.targets) == 1 else table[:, list(self.targets)]
             make = aligned if scratch is None else scratch
@@ -72,8 +77,8 @@ def npy_chunks(path: Path, wanted: Wanted) -> tuple[list[NpyChunk], tuple[str, .
     with reading(path, "npy"), path.open("rb") as file:
         shape, fortran, dtype = npy_header(file)
         offset = file.tell()
-        if len(shape) != 2 or fortran or dtype.kind not in _NUMBERS:
-            raise DataError(f"{path} must hold real numbers (rows, columns) in C order, not {dtype} {shape}")
+        if len(shape) != 2 or dtype.kind not in _NUMBERS:
+            raise DataError(f"{path} must hold real numbers (rows, columns), not {_word(dtype)} of shape {shape}")
         n, width = shape
         if math.prod(shape) * dtype.itemsize > path.stat().st_size - offset:
             raise DataError(f"{path} is cut short: it declares {n:,} rows of {width:,} columns and has fewer")
@@ -86,11 +91,11 @@ def npy_chunks(path: Path, wanted: Wanted) -> tuple[list[NpyChunk], tuple[str, .
     place = {name: i for i, name in enumerate(columns)}
     picked = None if wanted.features is None and wanted.targets == ("y",) else tuple(place[name] for name in chosen)
     targets = tuple(place[name] for name in wanted.targets)
-    step = wanted.step(width)
+    step, row = wanted.step(width), 0 if fortran else width * dtype.itemsize
     return [
         NpyChunk(
-            str(path), offset + begin * width * dtype.itemsize, begin, min(step, n - begin), width, dtype.str,
-            picked, targets, wanted.dtype,
+            str(path), offset + begin * row, begin, min(step, n - begin), width, dtype.str, picked, targets,
+            wanted.dtype, n if fortran else None,
         )
         for begin in range(0, n, step)
     ], chosen  # fmt: skip
