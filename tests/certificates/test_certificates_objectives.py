@@ -58,6 +58,7 @@ EVERY: dict[str, tuple] = {
         NEAR,
     ),
     "PopulationSquared": (lambda: objectives.PopulationSquared(TEACHER), NEAR),
+    "PopulationTensorSum": (lambda: objectives.PopulationTensorSum(TEACHER, 1.0, 1.0), NEAR),
     "QuadraticForm": (lambda: objectives.QuadraticForm(DATA.X, DATA.y), np.eye(3)),
     "ScoreLandscape": (lambda: objectives.ScoreLandscape(DATA.X, DATA.y, inputs.Gaussian(np.zeros(3))), NEAR),
     "SoftmaxLikelihood": (
@@ -69,6 +70,7 @@ EVERY: dict[str, tuple] = {
         lambda: objectives.SymmetricPart(DATA.X, DATA.y + 0.1 * LABELS, "softplus", output=np.ones(3)),
         {"weights": NEAR, "intercept": np.array(0.1), "linear": np.full(3, 0.1)},
     ),
+    "TensorSum": (lambda: objectives.TensorSum(DATA.X, DATA.y, "relu", 1.0, 1.0), NEAR),
     "TwoSampleFullRankLandscape": (
         lambda: objectives.TwoSampleFullRankLandscape(DATA.X, DATA.y, mu=0.1, lam=3.0),
         NEAR,
@@ -77,7 +79,7 @@ EVERY: dict[str, tuple] = {
 # Known to be least: zero loss, Theorems 2.3 and A.4 of Ge et al. (2017), convexity.
 GLOBAL = (
     "PopulationConv", "PopulationFullRankLandscape", "PopulationLandscape", "PopulationPairs",
-    "PopulationScoreLandscape", "PopulationSquared", "QuadraticForm",
+    "PopulationScoreLandscape", "PopulationSquared", "PopulationTensorSum", "QuadraticForm",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from planted import Network, activations, match, permutation_error
+from planted import Network, activations, match, objectives, permutation_error
 from planted.objectives import (
     PopulationFullRankLandscape,
     PopulationLandscape,
@@ -543,3 +543,41 @@ def test_regularised_full_rank_landscape_recovers_fewer_neurons_than_inputs(star
     angle, output = signed_match(*read_off(B), teacher)
     assert angle < 1e-5
     np.testing.assert_allclose(output, teacher.output, rtol=0.02)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 1.0), (12.0, 1.0), (0.01, 1.0), (1.0, 0.0)])
+def test_section_7_conjecture_fails_for_outputs_of_both_signs(alpha, beta):
+    """Outputs 1 + t and −t at b*_1, b*_3 missing: nothing nearby is lower than α + β, whatever α and β; with outputs of
+    one sign the same point has a way down."""
+    loss = objectives.PopulationTensorSum(Network(np.eye(3), np.ones(3)), alpha, beta)
+    rows, t = np.eye(3)[[0, 0, 1]], 0.7
+    trap = {"weights": rows, "output": np.array([1 + t, -t, 1.0])}
+    assert loss.value(trap) == pytest.approx(alpha + beta, rel=1e-12)
+    assert max(np.abs(part).max() for part in loss.gradient(trap).values()) < 1e-12
+    assert np.linalg.eigvalsh(loss.hessian(trap))[0] > -1e-10 * (alpha + beta)
+    rng = np.random.default_rng(0)
+    for size in (0.003, 0.03):
+        for _ in range(100):
+            near = {name: part + size * rng.standard_normal(part.shape) for name, part in trap.items()}
+            assert loss.value(near) > loss.value(trap) - 1e-12
+    # The form of the module's docstring: τ of both neurons along b*_3.
+    first, second = rng.standard_normal(2)
+    s, step = (1 + t) * first - t * second, 1e-4
+    turned = {"weights": rows + step * np.array([[0, 0, first], [0, 0, second], [0, 0, 0]]), "output": trap["output"]}
+    form = 2 * alpha * t / (1 + t) * (second - s) ** 2 + 4 * beta * s**2
+    assert (loss.value(turned) - loss.value(trap)) / step**2 == pytest.approx(form, rel=1e-3, abs=1e-3)
+    shared = {"weights": rows + 0.03 * np.array([[0, 0, 1.0], [0, 0, -1.0], [0, 0, 0]]), "output": [0.5, 0.5, 1.0]}
+    assert loss.value(shared) < alpha + beta - 1e-4 * alpha
+
+
+def test_footnote_13_theorem_2_2_gives_access_to_one_ratio_only():
+    """With γ = c₂h₂ + c₄h₄ and c₂ ≠ φ̂₂ the teacher is not even critical."""
+    teacher = Network(np.eye(2), np.ones(2))
+    second, fourth = (teacher.activation.hermite(k) for k in (2, 4))
+    gamma = activations.custom(
+        lambda z: 2 * second / 2**0.5 * (z**2 - 1) + fourth / 24**0.5 * (z**4 - 6 * z**2 + 3), "gamma"
+    )
+    point = {"weights": np.eye(2), "output": np.ones(2)}
+    assert np.abs(objectives.PopulationSquared(teacher, activation=gamma).gradient(point)["output"]).min() > 0.05
+    loss = objectives.PopulationTensorSum(teacher, 4 * second**2, fourth**2)
+    assert np.abs(loss.gradient(point)["output"]).max() < 1e-12

@@ -81,6 +81,14 @@ CASES = [
     Case("PopulationHermite24 both layers", lambda o: obj.PopulationHermite24(teacher("softplus")), LAYERS),
     Case("PopulationLandscape", lambda o: obj.PopulationLandscape(teacher("relu")), ROWS),
     Case("PopulationFullRankLandscape", lambda o: obj.PopulationFullRankLandscape(teacher("abs"), delta=0.3), ROWS),
+    Case("TensorSum", lambda o: obj.TensorSum(X, targets("relu"), "relu", 0.7, 0.3), LAYERS),
+    Case("PopulationTensorSum", lambda o: obj.PopulationTensorSum(teacher("softplus"), 0.7, 0.3), LAYERS),
+    Case("PopulationSquared abs of relu", lambda o: obj.PopulationSquared(teacher("relu"), activation="abs"), LAYERS),
+    Case(
+        "PopulationSquared softplus of tanh",
+        lambda o: obj.PopulationSquared(teacher("tanh"), OUTPUT[o], activation="softplus"),
+        ROWS,
+    ),
     Case("PopulationPairs", lambda o: obj.PopulationPairs(teacher("relu")), ROWS),
 ]
 each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -269,6 +277,13 @@ def test_sample_weight_is_multiplicity():
 
 # Population against empirical.
 
+
+def without_constant(population):
+    """αf₂ + βf₄ as rows know it: the norms of the teacher's tensors are not averages of y."""
+    population.constant = np.zeros(())
+    return population
+
+
 TWINS = [
     ("Squared relu", lambda x, y: obj.Squared(x, y), lambda: obj.PopulationSquared(teacher("relu")), "relu", ROWS),
     (
@@ -276,6 +291,27 @@ TWINS = [
         lambda x, y: obj.Squared(x, y, "tanh"),
         lambda: obj.PopulationSquared(teacher("tanh")),
         "tanh",
+        LAYERS,
+    ),
+    (
+        "Squared, abs student of relu",
+        lambda x, y: obj.Squared(x, y, "abs"),
+        lambda: obj.PopulationSquared(teacher("relu"), activation="abs"),
+        "relu",
+        LAYERS,
+    ),
+    (
+        "Squared, softplus student of sigmoid",
+        lambda x, y: obj.Squared(x, y, "softplus", OUTPUT),
+        lambda: obj.PopulationSquared(teacher("sigmoid"), OUTPUT, activation="softplus"),
+        "sigmoid",
+        ROWS,
+    ),
+    (
+        "TensorSum",
+        lambda x, y: obj.TensorSum(x, y, "relu", 0.7, 0.3),
+        lambda: without_constant(obj.PopulationTensorSum(teacher("relu"), 0.7, 0.3)),
+        "relu",
         LAYERS,
     ),
     (

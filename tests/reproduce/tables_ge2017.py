@@ -2,6 +2,7 @@
 
 from made_up import Case, change
 
+from planted.reproduce.ge2017._conjecture import GENERAL, GLOBAL, HALF, HELD, POSITIVE, SIGNED, SPURIOUS, UNSETTLED
 from planted.reproduce.ge2017._descents import MAIN
 from planted.reproduce.ge2017._figures import FOOTNOTE, NOISE, NOISES, ONLY_WEIGHTS, PLAIN
 
@@ -38,6 +39,25 @@ def layers(**values):
     return [{"weights": kind, "algorithm": name, "trial": 0} | measured | values for kind, name in pairs]
 
 
+def search():
+    """Two ends a setting of the search for spurious minima: global, but at α/β = 0 and with a wrong output."""
+    rows = []
+    for student, sizes in ((POSITIVE, ((3, 3), (3, 4))), (SIGNED, ((3, 3),)), (HALF, ((3, 3),))):
+        for d, k in sizes:
+            for ratio in (0.0, 1.0, 100.0) if student != HALF else (-1.0,):
+                for start in range(2):
+                    end = {"kind": GLOBAL, "value": 0.0, "gradient_norm": 1e-12, "least_eigenvalue": 0.1}
+                    place = {"student": student, "teacher": GENERAL, "d": d, "k": k, "ratio": ratio, "start": start}
+                    rows.append(place | end | {"least_output": 1.0})
+    rows = change(rows, lambda row: row["student"] == POSITIVE and row["ratio"] == 0, kind=HELD)
+    return change(rows, lambda row: row["student"] == SIGNED and row["start"] == 1, kind=HELD, least_output=-0.4)
+
+
+def end_at(student, ratio, k):
+    return lambda row: (row["student"], row["ratio"], row["k"], row["start"]) == (student, ratio, k, 0)
+
+
+SEARCH = search()
 STUCK = change(runs(MAIN, ONLY_WEIGHTS, error=0.9, settled_loss=0.05), lambda row: True, loss=0.05)
 FOUND = runs(MAIN, FOOTNOTE, error=0.001)
 DESIGNED = runs(MAIN, PLAIN, error=0.001) + noises()
@@ -48,6 +68,43 @@ def last_of(arm):
 
 
 CASES = [
+    Case("ge2017/conjecture", "as derived", SEARCH, ["holds", "holds", "explained", "holds", "holds"]),
+    Case(
+        "ge2017/conjecture",
+        "one spurious minimum",
+        change(SEARCH, end_at(POSITIVE, 1.0, 3), kind=SPURIOUS),
+        ["fails", "holds", "explained", "holds", "holds"],
+    ),
+    Case(
+        "ge2017/conjecture",
+        "one unsettled end of many neurons",
+        change(SEARCH, end_at(POSITIVE, 100.0, 4), kind=UNSETTLED),
+        ["holds", "fails", "explained", "holds", "holds"],
+    ),
+    Case(
+        "ge2017/conjecture",
+        "both signs are no trap",
+        change(SEARCH, lambda row: row["student"] == SIGNED, kind=GLOBAL),
+        ["holds", "holds", "holds", "holds", "holds"],
+    ),
+    Case(
+        "ge2017/conjecture",
+        "a trap whose outputs are all right",
+        change(SEARCH, end_at(SIGNED, 1.0, 3), kind=SPURIOUS),
+        ["holds", "holds", "fails", "holds", "holds"],
+    ),
+    Case(
+        "ge2017/conjecture",
+        "no trap at the ends of the range",
+        change(SEARCH, lambda row: row["student"] == POSITIVE, kind=GLOBAL),
+        ["holds", "holds", "explained", "fails", "holds"],
+    ),
+    Case(
+        "ge2017/conjecture",
+        "½|z| is trapped",
+        change(SEARCH, lambda row: row["student"] == HALF, kind=SPURIOUS),
+        ["holds", "holds", "explained", "holds", "fails"],
+    ),
     Case("ge2017/fig1", "all stuck", STUCK, ["holds", "holds", "holds"]),
     Case("ge2017/fig1", "one recovers", change(STUCK, last_of(MAIN), error=0.01), ["fails", "holds", "holds"]),
     Case(

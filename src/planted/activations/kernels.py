@@ -1,4 +1,4 @@
-r"""Gaussian kernels of an activation: K(u, v) = E[φ(u·x) φ(v·x)] for x ~ N(0, I).
+r"""Gaussian kernels of activations: K(u, v) = E[φ(u·x) ψ(v·x)] for x ~ N(0, I), mostly with ψ = φ.
 
 Closed forms exist for the arc-cosine family (relu, leaky_relu, abs, squared_relu), the quadratic and the
 error functions. Any other activation goes through its Hermite series, Claim 4.3 of Ge et al. (2017)
@@ -6,7 +6,9 @@ extended to vectors of any length:
 
     K(u, v) = Σ_j c_j(‖u‖) c_j(‖v‖) ρ^j,    c_j(s) = E[φ(s z) h_j(z)],    ρ = ⟨u, v⟩ / (‖u‖‖v‖),
 
-cut at a stated order. All functions are traceable and twice differentiable, also where u and v coincide.
+cut at a stated order. Two activations (Theorem 4.4) have their own c_j each; those that are linear but for a kink at
+zero are combinations of z and |z|, for which the kernel is closed. All functions are traceable and twice
+differentiable, also where u and v coincide.
 """
 
 from __future__ import annotations
@@ -151,15 +153,30 @@ def gaussian_kernel(activation: Activation, left: jax.Array, right: jax.Array, o
     [[0.5    0.1592]
      [0.1592 0.5   ]]
     """
+    return cross_kernel(activation, activation, left, right, order)
+
+
+def cross_kernel(
+    first: Activation, second: Activation, left: jax.Array, right: jax.Array, order: int = SERIES_ORDER
+) -> jax.Array:
+    """E[φ(left_i·x) ψ(right_j·x)], an array (k, m), for φ `first`, ψ `second`, rows left (k, d) and right (m, d).
+
+    >>> from planted import activations
+    >>> relu, absolute = activations.get("relu"), activations.get("abs")
+    >>> np.asarray(cross_kernel(absolute, relu, jnp.eye(2), jnp.eye(2))).round(4)       # ½ E|z||z'|
+    array([[0.5   , 0.3183],
+           [0.3183, 0.5   ]], dtype=float32)
+    """
     s, t = _norms(left), _norms(right)
     scale = s[:, None] * t[None, :]
     rho = (left @ right.T) / jnp.where(scale > 0, scale, 1.0)
-    kernel = closed_form(activation)
+    kernel = closed_form(first) if first == second else _closed_pair(first, second)
     if kernel is not None:
         return kernel(s[:, None], t[None, :], rho)
-    if any(kink != 0.0 for kink in activation.kinks):
-        raise ValueError(f"the population form of {activation.name!r} needs kinks at zero only")
-    c, e = series_coefficients(activation, s, order), series_coefficients(activation, t, order)
+    for activation in (first, second):
+        if any(kink != 0.0 for kink in activation.kinks):
+            raise ValueError(f"the population form of {activation.name!r} needs kinks at zero only")
+    c, e = series_coefficients(first, s, order), series_coefficients(second, t, order)
 
     def horner(total: jax.Array, pair: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
         return total * rho + jnp.multiply.outer(*pair), None
@@ -168,10 +185,39 @@ def gaussian_kernel(activation: Activation, left: jax.Array, right: jax.Array, o
     return lax.scan(horner, jnp.zeros_like(rho), (c.T, e.T), reverse=True)[0]
 
 
-def truncation_error(activation: Activation, left: np.ndarray, order: int = SERIES_ORDER) -> float:
+def _linear_and_absolute(activation: Activation) -> tuple[float, float] | None:
+    """(p, q) with φ(z) = p z + q |z|, or None."""
+    match activation.name:
+        case "relu":
+            return 0.5, 0.5
+        case "leaky_relu":
+            slope = dict(activation.parameters)["slope"]
+            return (1 + slope) / 2, (1 - slope) / 2
+        case "abs":
+            return 0.0, 1.0
+    return None
+
+
+def _closed_pair(first: Activation, second: Activation) -> Callable[..., jax.Array] | None:
+    """The kernel of two piecewise linear activations: odd and even functions are orthogonal."""
+    left, right = _linear_and_absolute(first), _linear_and_absolute(second)
+    if left is None or right is None:
+        return None
+    (p, q), (r, u) = left, right
+
+    def kernel(s: jax.Array, t: jax.Array, rho: jax.Array) -> jax.Array:
+        return p * r * s * t * rho + q * u * _abs(s, t, rho)
+
+    return kernel
+
+
+def truncation_error(
+    activation: Activation, left: np.ndarray, order: int = SERIES_ORDER, other: Activation | None = None
+) -> float:
     """Bound on |error| of any kernel entry among the rows of `left`: the largest Σ_{j>order} c_j(s)².
 
-    Zero where a closed form is used. By Cauchy–Schwarz the dropped terms of K(u, v) are at most the
+    Zero where a closed form is used, of `activation` alone or with `other`. By Cauchy–Schwarz the
+    dropped terms of K(u, v) are at most the
     geometric mean of the two rows' tails, E[φ(s z)²] − Σ_{j≤order} c_j(s)².
 
     >>> from planted import activations
@@ -180,8 +226,16 @@ def truncation_error(activation: Activation, left: np.ndarray, order: int = SERI
     >>> truncation_error(activations.get("tanh"), np.eye(2)) < 1e-8
     True
     """
-    if closed_form(activation) is not None:
+    other = activation if other is None else other
+    if (closed_form(activation) if other == activation else _closed_pair(activation, other)) is not None:
         return 0.0
+    if other != activation:
+        return max(_tail(each, left, order) for each in (activation, other))
+    return _tail(activation, left, order)
+
+
+def _tail(activation: Activation, left: np.ndarray, order: int) -> float:
+    """The largest Σ_{j>order} c_j(s)² over the lengths s of the rows of `left`."""
     scales = np.unique(np.linalg.norm(np.atleast_2d(left), axis=1))
     scales = scales[scales > 0]
     if not len(scales):

@@ -66,6 +66,7 @@ from planted.objectives._quadratic import (
 from planted.objectives._score_landscape import ScoreLandscape
 from planted.objectives._squared import PopulationSquared, Squared
 from planted.objectives._symmetric_part import SymmetricPart
+from planted.objectives._tensor_sum import PopulationTensorSum, TensorSum
 from planted.objectives._two_samples import TwoSampleFullRankLandscape
 
 __all__ = [
@@ -104,6 +105,7 @@ __all__ = [
     "PopulationPairs",
     "PopulationScoreLandscape",
     "PopulationSquared",
+    "PopulationTensorSum",
     "QuadraticForm",
     "QuadraticVerdict",
     "RowObjective",
@@ -115,6 +117,7 @@ __all__ = [
     "SquaredError",
     "SymmetricDense",
     "SymmetricPart",
+    "TensorSum",
     "TwoSampleFullRankLandscape",
     "appendix_d",
     "approximate_minimum_bound",

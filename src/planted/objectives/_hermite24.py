@@ -22,7 +22,7 @@ from planted.objectives._squared import check_teacher
 from planted.rows import ArrayRows, Block
 
 
-def even_part(z: jax.Array, second: float, fourth: float) -> jax.Array:
+def even_part(z: jax.Array, second: float | jax.Array, fourth: float | jax.Array) -> jax.Array:
     """γ(z) = second · h₂(z) + fourth · h₄(z), h₂ = (z² − 1)/√2 and h₄ = (z⁴ − 6z² + 3)/√24.
 
     >>> even_part(jnp.ones(()), 2.0**0.5, 0.0)

@@ -1,4 +1,4 @@
-"""The squared loss and its population form (Theorem 2.1 of Ge et al. 2017)."""
+"""The squared loss and its population form (Theorems 2.1 and 4.4 of Ge et al. 2017)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike
 
+from planted import activations
 from planted.activations import Activation
-from planted.activations.kernels import SERIES_ORDER, gaussian_kernel, truncation_error
+from planted.activations.kernels import (
+    SERIES_ORDER,
+    cross_kernel,
+    gaussian_kernel,
+    series_coefficients,
+    truncation_error,
+)
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_matrix
@@ -20,6 +27,8 @@ from planted.objectives._losses import SquaredError
 from planted.objectives._models import named, split
 from planted.objectives._paths import Arrays
 from planted.rows import Rows
+
+_VANISHING = 1e-12
 
 
 class Squared(Fit):
@@ -103,32 +112,54 @@ class PopulationSquared(Objective):
     activation: closed for the arc-cosine family, the quadratic and the error functions, otherwise its
     Hermite series (eq. 2.3) up to `order`; `truncation_error` bounds what that leaves out.
 
+    A student with another activation γ has its own coefficients (Theorem 4.4): on unit rows, but for what γ̂_k = 0
+    leaves out, ½ Σ_k ‖φ̂_k Σ_i a*_i b*_i^{⊗k} − γ̂_k Σ_i a_i b_i^{⊗k}‖². Its least value is then not zero;
+    `unreachable` is the part of it that no weights can fit, ½ Σ_{k: γ̂_k = 0} ‖Σ_i a*_i c_k(‖b*_i‖) b*_i^{⊗k}‖².
+
     Parameters
     ----------
     teacher : Network
         Without biases.
     output : array (k,), optional
         Fixed output weights of the student, as in :class:`Squared`.
+    activation : str, Activation or callable, optional
+        γ of the student; the teacher's φ if omitted. On rows, ``Squared(X, y, γ)``.
 
     Examples
     --------
     >>> teacher = Network(np.eye(2), np.ones(2))
     >>> PopulationSquared(teacher).value(np.eye(2))
     0.0
+
+    A ReLU is ½z + ½|z|, so that ½|z| fits all but the linear part (footnote 12 of Ge et al. 2017):
+
+    >>> half = PopulationSquared(teacher, activation="abs")
+    >>> point = {"weights": np.eye(2), "output": np.full(2, 0.5)}
+    >>> round(half.value(point), 12), round(float(half.unreachable), 12)
+    (0.25, 0.25)
     """
 
-    _arrays = ("weights", "targets", "energy", "output")
-    _static = ("activation", "order")
+    _arrays = ("weights", "targets", "energy", "output", "unreachable")
+    _static = ("activation", "taught", "order")
     non_negative = True
     activation: Activation
 
     @float64
-    def __init__(self, teacher: Network, output: ArrayLike | None = None, order: int = SERIES_ORDER) -> None:
+    def __init__(
+        self,
+        teacher: Network,
+        output: ArrayLike | None = None,
+        order: int = SERIES_ORDER,
+        activation: Any = None,
+    ) -> None:
         check_teacher(teacher)
         self.weights, self.targets = to_jax(teacher.weights), to_jax(teacher.output)
-        self.activation, self.order = teacher.activation, int(order)
-        kernel = gaussian_kernel(self.activation, self.weights, self.weights, self.order)
+        self.taught, self.order = teacher.activation, int(order)
+        self.activation = self.taught if activation is None else activations.get(activation)
+        kernel = gaussian_kernel(self.taught, self.weights, self.weights, self.order)
         self.energy = self.targets @ kernel @ self.targets
+        same = self.activation == self.taught
+        self.unreachable = to_jax(0.0 if same else _unreachable(teacher, self.activation, self.order))
         self.output = None if output is None else to_jax(as_matrix("output", output, 1))
 
     @property
@@ -145,10 +176,19 @@ class PopulationSquared(Objective):
         """Weights (k, d); output (k,) unless fixed."""
         check_layers(arrays, self.n_features, self.output)
 
+    def known_minimum(self) -> tuple[float, str] | None:
+        """Zero, or what the student's activation cannot fit."""
+        least = float(self.unreachable)
+        return (least, self._why) if least else super().known_minimum()
+
+    @property
+    def _why(self) -> str:
+        return f"the loss is what no student with {self.activation.name} neurons can fit"
+
     def traced_value(self, params: Params) -> jax.Array:
         """½ E (prediction − y)²."""
         weights, output = split(params, self.output)
-        cross = gaussian_kernel(self.activation, weights, self.weights, self.order)
+        cross = cross_kernel(self.activation, self.taught, weights, self.weights, self.order)
         own = gaussian_kernel(self.activation, weights, weights, self.order)
         return 0.5 * (self.energy - 2 * output @ cross @ self.targets + output @ own @ output)
 
@@ -163,7 +203,30 @@ class PopulationSquared(Objective):
         weights = np.vstack([np.asarray(arrays["weights"]), np.asarray(self.weights)])
         fixed = np.ones(len(np.asarray(arrays["weights"]))) if self.output is None else np.asarray(self.output)
         mass = np.sum(np.abs(arrays.get("output", fixed))) + np.sum(np.abs(np.asarray(self.targets)))
-        return 0.5 * float(mass) ** 2 * truncation_error(self.activation, weights, self.order)
+        pairs = (self.activation, None), (self.taught, None), (self.activation, self.taught)
+        tails = [truncation_error(act, weights, self.order, other) for act, other in pairs]
+        return 0.5 * float(mass) ** 2 * max(tails)
+
+
+def _unreachable(teacher: Network, activation: Activation, order: int) -> float:
+    """½ Σ_{k ≤ order: γ̂_k = 0} ‖Σ_i a*_i c_k(‖b*_i‖) u_i^{⊗k}‖² for unit directions u_i: a lower bound of the loss."""
+    norms = np.linalg.norm(teacher.weights, axis=1)
+    live = norms > 0
+    unit = teacher.weights[live] / norms[live, None]
+    own = np.asarray(series_coefficients(activation, to_jax(np.ones(1)), order))[0]
+    taught = teacher.output[live] * np.asarray(series_coefficients(teacher.activation, to_jax(norms[live]), order)).T
+    cosine = unit @ unit.T
+    # Those of a student of another length vanish with these only where its activation is even, odd or homogeneous.
+    absent = np.abs(own) < _VANISHING if activation.homogeneity is not None else _of_other_parity(activation, order)
+    return 0.5 * float(sum(taught[k] @ cosine**k @ taught[k] for k in np.flatnonzero(absent)))
+
+
+def _of_other_parity(activation: Activation, order: int) -> np.ndarray:
+    """Which orders 0 … order an even or odd function of any length lacks."""
+    k = np.arange(order + 1)
+    if activation.parity is None:
+        return np.zeros(len(k), bool)
+    return k % 2 == (1 if activation.parity == "even" else 0)
 
 
 def check_teacher(teacher: Any) -> None:
