@@ -497,6 +497,12 @@ def test_table_of_assumptions() -> None:
     assert square["outputs are positive"] == "fails"
 
 
+def test_a_neuron_of_a_length_that_rounds_to_zero_is_no_error() -> None:
+    for length in (0.0, 1e-14):
+        table = assumptions(network=Network([[1.0, 0.0], [0.0, length]], [1.0, 1.0], "quadratic"))
+        assert "every neuron has a third or fourth moment" in {row.name for row in table}
+
+
 def test_assumptions_3_and_4_of_fu2018_are_in_the_table() -> None:
     """Sigmoid has a third moment and m₁ grows; z² has neither a third nor a fourth; of cos z, m₂ turns at σ² = 2."""
     names = (

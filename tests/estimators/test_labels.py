@@ -274,7 +274,43 @@ def test_a_neuron_that_runs_off_is_said_with_the_rows_that_would_settle_it():
     value = lambda length: loss.value({"weights": np.array([[length, 0.0], [0.0, 1.0]])})  # noqa: E731
     gap = 150 * (value(off.shortest) - value(1e6))
     assert 0 <= gap <= 1.92 < 150 * (value(off.shortest / 2**0.5) - value(1e6))
-    assert 150 < off.rows < np.inf
+    # Were that the truth, this many rows would put it ahead by 9/2; the divergence exceeds its second order.
+    finite, endless = (0.5 * (expit(length * X[:, 0]) + expit(X[:, 1])) for length in (off.shortest, 1e6))
+    divergence = np.mean(finite * np.log(finite / endless) + (1 - finite) * np.log((1 - finite) / (1 - endless)))
+    assert 1.92 + 4.5 <= (off.rows - 150) * divergence <= 1.5 * (1.92 + 4.5)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("loss", ["likelihood", "quadratic"])
+def test_a_fit_without_a_finite_minimiser_says_so_and_not_that_labels_are_separable(loss):
+    from planted.datasets import make_planted
+
+    teacher = [[6.0, 0.0, 0.0, 0.0], [0.0, 6.0, 0.0, 0.0]]
+    data = make_planted(250, 4, 2, activation="sigmoid", weights=teacher, task="classification", random_state=0)
+    est = PlantedClassifier(2, link="mean", loss=loss, random_state=0).fit(data.X, data.y)
+    assert est.result_.status == "ambiguous"
+    assert "no finite minimiser: neuron" in est.result_.reason
+    assert "told apart" not in est.result_.reason
+    assert est.result_.details["rows_to_settle"] > 250
+    assert f"{est.result_.details['rows_to_settle']:,.0f} rows in all would settle it" in est.result_.advice
+    if loss == "likelihood":
+        assert est.alpha_ > 0
+        assert np.abs(est.network_.weights).max() < 100
+
+
+def test_gradient_descent_ends_at_a_critical_point_or_says_that_it_did_not(monkeypatch):
+    from planted.datasets import make_planted
+    from planted.methods import _label_search
+
+    data = make_planted(2000, 2, 1, activation="sigmoid", weights=[[3.0, 1.0]], task="classification", random_state=0)
+    settings = {"link": "mean", "restarts": 0, "random_state": 0, "solver": "gradient"}
+    est = PlantedClassifier(1, **settings).fit(data.X, data.y)
+    assert (est.result_.status, est.certificate_.kind) == ("estimated", "local minimum")
+    monkeypatch.setattr(_label_search, "_GRADIENT_STEPS", 2)
+    with pytest.warns(ConvergenceWarning, match="gradient descent had not reached a minimum after 2 steps"):
+        est = PlantedClassifier(1, **settings).fit(data.X, data.y)
+    assert (est.result_.status, est.certificate_.kind) == ("misfit", "not critical")
+    assert "solver='newton'" in est.result_.advice
 
 
 # The algorithms of Fu et al. (2018), and the command line.

@@ -103,7 +103,7 @@ FIG3 = [
 ]
 
 
-def labels(wide=1e-6, narrow=0.5, fixed=0.6):
+def labels(wide=1e-6, narrow=0.5, fixed=0.48):
     rows = []
     for activation, d, widths in (("softplus", 10, (5, 20)), ("quadratic", 20, (3, 10))):
         for layers, ends in (("both", dict(zip(widths, (narrow, wide), strict=True))), ("first", {widths[1]: fixed})):
@@ -116,6 +116,7 @@ def labels(wide=1e-6, narrow=0.5, fixed=0.6):
 FIG4 = [
     Case("soltanolkotabi2017/fig4", "as measured", labels(), ["holds", "holds", "explained"] * 2),
     Case("soltanolkotabi2017/fig4", "zero as printed", labels(fixed=1e-3), ["holds"] * 6),
+    Case("soltanolkotabi2017/fig4", "a third above the bound", labels(fixed=0.6), ["holds", "holds", "fails"] * 2),
     Case("soltanolkotabi2017/fig4", "RMSE 37", labels(fixed=37.0), ["holds", "holds", "fails"] * 2),
     Case("soltanolkotabi2017/fig4", "below the floor", labels(fixed=0.3), ["holds", "holds", "fails"] * 2),
     Case("soltanolkotabi2017/fig4", "wide networks do not fit", labels(wide=0.3), ["fails", "holds", "explained"] * 2),
@@ -171,7 +172,7 @@ LANDSCAPE = [
 ]
 
 
-def rates(sigma=2.0, d=0.0, n=-2.0, k=0.0, bounded=True, predicted=1.0):
+def rates(sigma=2.0, d=0.0, n=-2.0, k=0.0, bounded=True, predicted=1.0, scatter=0.0, rounding=1e-6):
     """(1 − rate)/α by powers of what is varied, from the quick study's base."""
     rows = []
     base = {"d": 15, "k": 15, "n": 18, "sigma": 1.0}
@@ -185,13 +186,17 @@ def rates(sigma=2.0, d=0.0, n=-2.0, k=0.0, bounded=True, predicted=1.0):
         if sweep == "d":
             speed *= (34 / 18) ** n * (size["d"] / 15) ** d
         step = 0.01
-        rate = 1 - step * speed
-        rows.append(
-            {"sweep": sweep, "trial": 0, "activation": "softplus", "step": step, "rate": rate, "bounded": bounded}
-            | size
-            | {"predicted": 1 - predicted * (1 - rate), "printed": size["d"] / size["n"], "weights_radius": 1e-6}
-            | {"corrected": size["sigma"] ** 2 * size["d"] ** 2 / size["n"], "output_radius": 1e-6, "limit": 1.0}
-        )
+        for trial in range(4):
+            # Trials differ in their power of whatever is varied, so that its standard error is about `scatter`/2.
+            tilt = (size[sweep] / base[sweep]) ** (scatter * (-1) ** trial)
+            rate = 1 - step * speed * tilt
+            rows.append(
+                {"sweep": sweep, "trial": trial, "activation": "softplus", "step": step, "rate": rate}
+                | size
+                | {"predicted": 1 - predicted * (1 - rate), "printed": size["d"] / size["n"], "weights_radius": 1e-6}
+                | {"corrected": size["sigma"] ** 2 * size["d"] ** 2 / size["n"], "output_radius": 1e-6, "limit": 1.0}
+                | {"bounded": bounded, "rounding": rounding}
+            )
     return rows
 
 
@@ -206,8 +211,13 @@ LOCAL = [
     local("not the Jacobian's rate", ["holds", "fails", "explained", "holds", "holds", "explained"], predicted=1.2),
     local("σ_min with the fourth power", ["holds", "holds", "fails", "holds", "holds", "explained"], sigma=4.0),
     local("falls like 1/d", ["holds", "holds", "explained", "fails", "holds", "fails"], d=-1.0),
-    local("grows with k", ["holds", "holds", "explained", "holds", "fails", "explained"], k=3.0),
+    local("falls like 1/k", ["holds", "holds", "explained", "holds", "fails", "explained"], k=-1.0),
+    local("grows with k", ["holds", "holds", "explained", "holds", "holds", "explained"], k=3.0),
+    local("all is rounding", ["holds", "fails", "explained", "holds", "holds", "explained"], rounding=0.01),
     local("does not depend on n", ["holds", "holds", "explained", "holds", "holds", "fails"], n=0.0),
+    local(
+        "trials differ too much to tell a power", ["holds", "holds", "fails", "fails", "fails", "fails"], scatter=0.6
+    ),
 ]
 
 CASES = [*FIG1, *FIG2, *FIG3, *FIG4, *LANDSCAPE, *LOCAL]

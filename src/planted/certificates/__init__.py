@@ -5,6 +5,7 @@ from planted.certificates._certify import KINDS, Certificate, certify
 from planted.certificates._conv import ConvStationary
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._label_basin import LabelBasin, label_basin
+from planted.certificates._least_loss import least_loss
 from planted.certificates._local_convergence import DescentCheck, LocalConvergence, local_convergence, run_descent
 from planted.certificates._local_geometry import (
     LinearRate,
@@ -79,6 +80,7 @@ __all__ = [
     "jacobian_spectrum",
     "khatri_rao_spectrum",
     "label_basin",
+    "least_loss",
     "linear_rate",
     "local_constants",
     "local_convergence",

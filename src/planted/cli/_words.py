@@ -21,6 +21,7 @@ _FLAGS = {
     "link": "--link",
     "alpha": "--alpha",
     "class_weight": "--class-weight",
+    "solver": "--solver",
 }
 _SWITCHES = {
     "fit_bias": "bias", "fit_intercept": "intercept", "fit_skip": "skip", "categorical": "categorical",

@@ -34,7 +34,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         params, value, descents = run.params, float(run.value), descents | {"all rows": run}
         network = problem.network(params)
     errors = label_uncertainty(problem, params)
-    off = None if problem.alpha else runaway(problem, network)
+    off = start.details.get("runaway") if problem.alpha else runaway(problem, network)
     probability = problem.probabilities(network)
     if problem.loss == "quadratic" or problem.alpha:
         value = float(problem.likelihood(problem.rows).value(params))
@@ -51,8 +51,9 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         undetermined=_undetermined(problem, start, off, errors),
         p_value=label_p_value(problem, network),
         structure=""
-        if value is None or value < -float(np.sum(xlogy(shares, shares)))
+        if off is not None or value is None or value < -float(np.sum(xlogy(shares, shares)))
         else "the neurons explain the labels no better than the classes' shares",
+        unfinished=_unfinished(problem, start) if settled else "",
         noise=_noise(problem, errors),
         n_hidden=network.n_hidden,
         labels=True,
@@ -75,6 +76,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         verdict = verdict.advising("Give more rows, ask for fewer neurons, or choose the penalty with alpha.")
     elif verdict.status == "ambiguous" and off is not None:
         verdict = verdict.advising(off.advice)
+    details = {name: value for name, value in (start.details | details).items() if name != "runaway"}
     return Recovery(
         network=network,
         verdict=verdict,
@@ -84,7 +86,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         seconds=time.perf_counter() - began,
         uncertainty=errors,
         descents=descents,
-        details=start.details | details,
+        details=details,
     )
 
 
@@ -111,17 +113,26 @@ def brier(probability: np.ndarray, y: np.ndarray, weight: np.ndarray | None = No
 
 def _undetermined(problem: LabelProblem, start: Start, off: Runaway | None, errors: Uncertainty | None) -> str:
     """What the rows leave open, in words; empty if nothing."""
+    finite = f"; an ℓ2 penalty of {problem.alpha:.2g}, chosen by held-out rows, keeps them finite"
     if start.details.get("separable"):
-        return (
-            "the labels can be told apart without error, so no finite weights are likeliest; an ℓ2 penalty of "
-            f"{problem.alpha:.2g}, chosen by held-out rows, keeps them finite"
-        )
+        return f"the labels can be told apart without error, so no finite weights are likeliest{finite}"
     if off is not None:
-        return off.reason
+        return off.reason + (finite if problem.alpha else "")
     if errors is not None and not errors.determined:
         where = left_open(errors, names=problem.names)
         return f"the Fisher information is singular: {where}"
     return ""
+
+
+def _unfinished(problem: LabelProblem, start: Start) -> str:
+    """Whether gradient descent, where it has the last word, was still moving, in words; empty if not."""
+    last = list(start.descents.values())[-1]
+    if problem.solver != "gradient" or problem.in_chunks or last.status == "converged":
+        return ""
+    return (
+        f"gradient descent had not reached a minimum after {last.n_steps:,} steps ({last.status}, gradient "
+        f"{float(last.gradient_norm):.1g})"
+    )
 
 
 def _noise(problem: LabelProblem, errors: Uncertainty | None) -> str:

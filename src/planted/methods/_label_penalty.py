@@ -37,12 +37,22 @@ def separated(problem: LabelProblem, network: Network) -> bool:
         # Every neuron has to be on the side of every label.
         z = survey.X @ network.weights.T + (0.0 if network.bias is None else network.bias)
         sides = np.where(codes[:, None] == 1, z, -z)
-        return bool(np.all(sides > 0) or np.max(np.abs(network.weights) * problem.spread) > DIVERGED)
+        return bool(np.all(sides > 0))
     value = network.predict(survey.X)
     scores = np.column_stack([np.zeros(len(value)), value]) if value.ndim == 1 else value
     own = scores[np.arange(len(codes)), codes]
     others = np.where(np.arange(scores.shape[1]) == codes[:, None], -np.inf, scores)
     return bool(np.all(own > others.max(axis=1)))
+
+
+def diverged(problem: LabelProblem, network: Network) -> bool:
+    """Whether weights, in units of the inputs' spread, are as large as no finite minimiser has them.
+
+    >>> problem = LabelProblem.of(np.array([[-1.0], [1.0]]), np.array([0.0, 1.0]), 1, "sigmoid")
+    >>> diverged(problem, Network([[1e4]], [1.0], "sigmoid"))
+    True
+    """
+    return bool(np.max(np.abs(network.weights) * problem.spread) > DIVERGED)
 
 
 def choose_alpha(problem: LabelProblem, fit: Fit, least: float = 0.0) -> tuple[float, dict[float, float]]:

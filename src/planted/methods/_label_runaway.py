@@ -1,9 +1,13 @@
 r"""Neurons whose length no labels bound: the loss falls as their weights grow, so that it has no finite minimiser.
 
 A saturating φ turns into a step as its weights grow. With too few rows some step may explain the labels better than
-every slope. The inverse length is then estimated as zero. With L the shortest length that a likelihood ratio at 95 %
-leaves possible and ε its relative standard error there with n rows, n (3ε)² rows put the inverse length three standard
-errors away from zero.
+every slope. The inverse length is then estimated as zero. Let L be the shortest length that a likelihood ratio at 95 %
+leaves possible: the log-likelihood of n rows is 1.92 lower there than without end. If L is the truth, every further row
+raises it by D in expectation, the divergence of the two sets of probabilities, here
+
+    D = ½ E Σ_c (p_c(L) − p_c(∞))²/p_c(L),   for the quadratic loss   D = ½ E (p(L) − p(∞))²/E(y − p)².
+
+After n + (1.92 + 9/2)/D rows the finite length is ahead by 9/2: its inverse is three standard errors away from zero.
 """
 
 from __future__ import annotations
@@ -13,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from planted.certificates import uncertainty
 from planted.methods._labels import LabelProblem
 from planted.networks import Network
 from planted.numerics.precision import float64
@@ -36,7 +39,8 @@ class Runaway:
     shortest : float
         Length that its weights have at least, at 95 %.
     rows : float
-        Rows that would keep its length finite, if it is the shortest one; infinite where they cannot be told.
+        Rows, those there are included, that would keep its length finite, if it is the shortest one; infinite where
+        they cannot be told.
     """
 
     neuron: int
@@ -57,8 +61,8 @@ class Runaway:
         if not np.isfinite(self.rows):
             return "Give more rows, or ask for fewer neurons."
         return (
-            f"About {self.rows:,.0f} rows would settle it if its length is {self.shortest:.3g}, the least that these "
-            "rows allow at 95 %; or ask for fewer neurons."
+            f"About {self.rows:,.0f} rows in all would settle it if its length is {self.shortest:.3g}, the least that "
+            "these rows allow at 95 %; or ask for fewer neurons."
         )
 
 
@@ -106,16 +110,11 @@ def _settled(problem: LabelProblem, network: Network, i: int, loss: Any, far: fl
         if total * (value - far) / max(unit, 1e-300) > _RATIO:
             break
         factor = smaller
-    shortest = _scaled(network, i, factor)
-    robust = problem.loss == "quadratic"
-    errors = uncertainty(loss, problem.params(shortest), robust=robust)
-    # The canonical order may differ: the neuron is the one nearest to its own row.
-    rows = errors.estimate["weights"]
-    own = int(np.argmin(np.linalg.norm(np.abs(rows) - np.abs(shortest.weights[i]), axis=1)))
-    start = sum(array.size for name, array in errors.estimate.items() if name < "weights") + own * rows.shape[1]
-    block = errors.covariance[start : start + rows.shape[1], start : start + rows.shape[1]]
-    square = float(np.sum(rows[own] ** 2))
-    relative = np.inf
-    if np.all(np.isfinite(block)):
-        relative = float(np.sqrt(max(rows[own] @ block @ rows[own], 0.0))) / square
-    return Runaway(i, length * factor, errors.n_rows * (_SETTLED * relative) ** 2)
+    finite, endless = (problem.probabilities(_scaled(network, i, by)) for by in (factor, _FAR))
+    squares = (finite - endless) ** 2
+    per_row = (
+        squares[:, 1] / unit if problem.loss == "quadratic" else np.sum(squares / np.maximum(finite, _LEVEL), axis=1)
+    )
+    gain = 0.5 * float(np.average(per_row, weights=problem.survey.weight))
+    rows = total + (_RATIO + _SETTLED**2 / 2) / gain if gain > 0 else np.inf
+    return Runaway(i, length * factor, rows)

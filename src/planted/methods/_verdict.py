@@ -51,7 +51,7 @@ WEAK = 2.0
 ACCURATE = 0.1
 """An expected relative error of the weights that a user would call accurate."""
 DIVERGED = 1e3
-"""Weights of labels beyond this grow without limit: the labels are separable."""
+"""Weights of labels beyond this grow without limit: the loss has no finite minimiser."""
 PROBES, LEAST_PROBES = 40, 6
 """Functions of the inputs that the residual test tries, and the fewest with which it says something."""
 ROWS_PER_UNKNOWN, ROWS_PER_PROBE, TESTED_ROWS = 4, 5, 4000
@@ -111,6 +111,8 @@ class Facts:
         Of the residual test; NaN where there are too few rows for it.
     structure : str
         Evidence of a misfit beside the test, in words; empty if none.
+    unfinished : str
+        Which search had not reached its minimum, in words; empty if it had.
     noise : str
         What is left, in words, where it looks like noise.
     remark : str
@@ -145,6 +147,7 @@ class Facts:
     undetermined: str = ""
     p_value: float = float("nan")
     structure: str = ""
+    unfinished: str = ""
     noise: str = ""
     remark: str = ""
     agreeing_runs: int | None = None
@@ -222,6 +225,12 @@ def judge(facts: Facts) -> Verdict:
 
 def _status(facts: Facts) -> tuple[str, str, str]:
     tested = np.isfinite(facts.p_value)
+    if facts.unfinished and not facts.explained:
+        return (
+            "misfit",
+            f"{_share(facts)}, but {facts.unfinished}",
+            "Try solver='newton', which goes on to the minimum.",
+        )
     if (not facts.explained and facts.structure) or (tested and facts.p_value < LEVEL):
         evidence = "" if facts.explained else facts.structure
         evidence = evidence or f"the residuals have structure (p = {facts.p_value:.1g})"

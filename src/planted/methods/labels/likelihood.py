@@ -9,7 +9,8 @@ import numpy as np
 
 from planted.inputs import Gaussian
 from planted.methods._label_finish import recover_labels
-from planted.methods._label_penalty import STRENGTHS, choose_alpha, separated
+from planted.methods._label_penalty import STRENGTHS, choose_alpha, diverged, separated
+from planted.methods._label_runaway import runaway
 from planted.methods._label_search import gradient_descent
 from planted.methods._labels import LabelProblem
 from planted.methods._method import Method
@@ -110,12 +111,18 @@ def start(problem: Any) -> Start:
         last = list(runs.values())[-1]
         descents |= runs
     details: dict[str, Any] = {"start": "tensor" if by_tensor else "random", "tensor_start": outcome}
-    if problem.loss == "likelihood" and not problem.alpha and separated(problem, problem.network(last.params)):
+    network = problem.network(last.params)
+    if problem.loss == "likelihood" and not problem.alpha:
+        if separated(problem, network):
+            details["separable"] = True
+        elif diverged(problem, network):
+            details["runaway"] = runaway(problem, network)
+    if details.get("separable") or details.get("runaway") is not None:
         alpha, held_out = choose_alpha(problem, fitted_params, least=STRENGTHS[1])
         penalised = replace(problem, alpha=alpha)
         last = lbfgs(penalised.objective(in_memory(survey)), problem.begin_at(weights), steps=_STEPS, tolerance=1e-9)
         descents["penalised"] = last
-        details |= {"separable": True, "alpha": alpha, "alpha_losses": held_out}
+        details |= {"alpha": alpha, "alpha_losses": held_out}
     return Start(problem.network(last.params), "likelihood", float(last.value), descents, details)
 
 
