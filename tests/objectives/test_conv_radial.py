@@ -107,6 +107,22 @@ def test_recovered_and_certified_and_the_spurious_minimum_named(law):
     assert certify(loss, trap).stationary_point.name == "spurious minimum"
 
 
+def test_a_certificate_says_where_the_lemma_does_not_cover_the_rows():
+    rng = np.random.default_rng(0)
+    teacher = ConvNetwork([0.5, -0.5, 0.5, 0.5], [1.0, -0.8, 0.3])
+    lines = rng.standard_normal((2000, 6))
+    cases = {
+        "": rng.standard_normal((2000, 3, 4)),
+        "patches overlap, which the lemma does not cover": np.stack([lines[:, i : i + 4] for i in range(3)], axis=1),
+        "patches are not rotation-invariant, which the lemma does not cover": rng.exponential(size=(2000, 3, 4)) - 1,
+    }
+    for words, Z in cases.items():
+        loss = ConvSquared(Z, teacher.predict(Z))
+        point = certify(loss, {"filter": teacher.filter, "output": teacher.output}).stationary_point
+        assert point.reason.endswith(words)
+        assert ("within sampling error" in point.reason) is (not words)
+
+
 def test_one_input_cannot_turn():
     teacher = ConvNetwork([2.0], [1.0, 1.0, 1.0])
     points = stationary_points(teacher)

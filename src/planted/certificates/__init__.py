@@ -3,6 +3,7 @@
 from planted.certificates._assumptions import Assumption, assumptions, average_curvature, average_slope, rho
 from planted.certificates._certify import KINDS, Certificate, certify
 from planted.certificates._conv import ConvStationary
+from planted.certificates._filter_coverage import outside_theory
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._label_basin import LabelBasin, label_basin
 from planted.certificates._least_loss import least_loss
@@ -89,6 +90,7 @@ __all__ = [
     "matrix_uniqueness",
     "measured_hessian",
     "minimum_within",
+    "outside_theory",
     "rho",
     "run_descent",
     "sampling_error",

@@ -10,7 +10,8 @@ On data there is no teacher, but the lemma pairs the points: a network (w, a*) h
 
 and the loss there is higher by a known amount; μ is one for Gaussian patches, and (π/2) E|t_i||t_j| / E t² with t_i =
 w·Z_i for other rotation-invariant ones, which is measured on the rows. So a point is told by its partner: turned
-around, the spurious minimum falls, and the teacher's kind rises, by what the lemma predicts.
+around, the spurious minimum falls, and the teacher's kind rises, by what the lemma predicts. Where the rows break the
+lemma's assumptions (:func:`outside_theory`) the reason says so.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from planted.certificates._filter_coverage import outside_theory
+from planted.inputs import Gaussian
 from planted.networks import ConvNetwork
 from planted.numerics.precision import float64, to_jax
 from planted.objectives import (
@@ -97,6 +100,17 @@ def _row_moments(objective: ConvSquared, params: Params) -> tuple[jax.Array, jax
     return objective.rows.mean(block_row_moments, objective.bare, params)
 
 
+def _not_covered(objective: ConvSquared) -> str:
+    """What the lemma does not cover in the rows, in words; empty if nothing is seen, or rows are not in memory."""
+    whole = objective.rows.in_memory()
+    if whole is None:
+        return ""
+    patches = np.asarray(whole["x"])[np.asarray(whole["weight"]) > 0]
+    p = patches.shape[2]
+    law = Gaussian.fit(patches.reshape(-1, p))
+    return outside_theory(patches, Gaussian(np.zeros(p), np.atleast_2d(law.cov)).whiten(np.eye(p)))
+
+
 @float64
 def _on_data(objective: ConvSquared, params: Params) -> ConvStationary | None:
     network = objective.network(params)
@@ -119,21 +133,23 @@ def _on_data(objective: ConvSquared, params: Params) -> ConvStationary | None:
     def loss(other: ConvNetwork) -> float:
         return objective.value(objective.model.params(other))
 
+    broken = _not_covered(objective)
+    within, rest = ("like", f"; {broken}, which the lemma does not cover") if broken else ("within sampling error", "")
     mirror = _mirrored(network, mu)
     if mirror is not None and abs((value - loss(mirror)) / height(mirror) - 1) < _AGREE:
         cubic = spread * _cubic(network.output, mirror.output)
         name = "spurious minimum" if cubic > 0 else "opposite saddle"
         reason = (
-            f"within sampling error the {name} of Lemma 4.1 (Du et al. 2017): the filter turned around, with the "
-            f"lemma's outputs, lowers the loss by {value - loss(mirror):.4g} (predicted {height(mirror):.4g}), and a "
-            f"turn t from there changes it by {cubic:.2g} t³"
+            f"{within} the {name} of Lemma 4.1 (Du et al. 2017): the filter turned around, with the lemma's outputs, "
+            f"lowers the loss by {value - loss(mirror):.4g} (predicted {height(mirror):.4g}), and a turn t from there "
+            f"changes it by {cubic:.2g} t³{rest}"
         )
         return ConvStationary(name, cubic, reason)
     opposite = ConvNetwork(-network.filter, best_output(network, math.pi, mu / (2 * math.pi)))
     if abs((loss(opposite) - value) / height(network) - 1) < _AGREE:
         reason = (
-            "within sampling error the teacher of Lemma 4.1 (Du et al. 2017): the loss of its opposite point is higher "
-            f"by {loss(opposite) - value:.4g} (predicted {height(network):.4g})"
+            f"{within} the teacher of Lemma 4.1 (Du et al. 2017): the loss of its opposite point is higher by "
+            f"{loss(opposite) - value:.4g} (predicted {height(network):.4g}){rest}"
         )
         return ConvStationary("teacher", 0.0, reason)
     return None
@@ -143,8 +159,8 @@ def recognise(objective: Objective, params: Params, tolerance: float = 1e-6) -> 
     """The stationary point of Lemma 4.1 that `params` are, or None; for ReLU losses of a shared filter only.
 
     On a population loss the point must be within `tolerance`. On data it must have a gradient within four standard
-    errors of zero and a partner whose loss agrees with the lemma to a half, which supposes patches that are nearly
-    rotation-invariant once they are white, as Gaussian ones are.
+    errors of zero and a partner whose loss agrees with the lemma to a half; where patches overlap, depend on each
+    other or prefer directions the reason says that the lemma does not cover them.
 
     >>> teacher = ConvNetwork([1.0, 0.0], [1.0, -1.0, 0.5])
     >>> trap = {"filter": np.array([-1.0, 0.0]), "output": best_output(teacher, np.pi)}

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from planted.certificates import uncertainty
+from planted.certificates import outside_theory, uncertainty
 from planted.inputs import Gaussian
 from planted.methods._errors import left_open, smooth_objective
-from planted.methods._filter_coverage import outside_theory
 from planted.methods._filter_polish import ConvChart, expected_error, residual_test
 from planted.methods._finish import worst_row
 from planted.methods._observations import observations

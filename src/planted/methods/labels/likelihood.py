@@ -120,7 +120,9 @@ def start(problem: Any) -> Start:
     if details.get("separable") or details.get("runaway") is not None:
         alpha, held_out = choose_alpha(problem, fitted_params, least=STRENGTHS[1])
         penalised = replace(problem, alpha=alpha)
-        last = lbfgs(penalised.objective(in_memory(survey)), problem.begin_at(weights), steps=_STEPS, tolerance=1e-9)
+        bounded = penalised.objective(in_memory(survey))
+        near = lbfgs(bounded, problem.begin_at(weights), steps=_STEPS, tolerance=1e-9)
+        last = sample_newton(bounded, penalised.curvature(bounded), near.params, steps=_SCORING_STEPS)
         descents["penalised"] = last
         details |= {"alpha": alpha, "alpha_losses": held_out}
     return Start(problem.network(last.params), "likelihood", float(last.value), descents, details)
