@@ -29,6 +29,7 @@ _OUT = 2e4
 _REACH = 300.0
 _ATTEMPTS = 4
 _CLOSE = 0.03
+_BESIDE, _APART = (50.0, 1e3, 2e4), 3.0
 
 BUMPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "softplus": lambda z: np.log1p(np.exp(-np.abs(z))),
@@ -55,11 +56,10 @@ def read_corners(frame: Frame, survey: Survey, far: Far, rng: np.random.Generato
         frame.query.stage = f"line {attempt + 1}, far out"
         point = rng.standard_normal(frame.n_inputs)
         point *= radius / np.linalg.norm(point)
-        line = read_line(frame, point, unit(rng, frame.n_inputs), _REACH * radius, noise, rng, step=5e-2, grain=1e-7)
+        line = read_line(frame, point, unit(rng, frame.n_inputs), _REACH * radius, noise, rng, far.scale)
         pieces = line.pieces.strongest(1e-7)
-        if line.broken or not pieces.count:
-            state.evidence = "far out, it is not piecewise linear along a line"
-            return
+        if not pieces.count:
+            continue
         name, lengths = _lengths(frame, pieces, far.scale, rng)
         network, determined = _with_lengths(pieces, name, lengths)
         check = fidelity(frame, CountedNetwork(network), survey, rng)
@@ -71,23 +71,29 @@ def read_corners(frame: Frame, survey: Survey, far: Far, rng: np.random.Generato
         if state.check.largest <= state.check.rounding:
             return
     state.evidence = (
-        "far out it looks like a ReLU network, but its corners are not those of softplus, gelu or silu neurons"
+        "far out, it is not piecewise linear along a line"
+        if state.network is None
+        else "far out it looks like a ReLU network, but its corners are not those of softplus, gelu or silu neurons"
     )
 
 
 def _lengths(frame: Frame, pieces: Pieces, scale: float, rng: np.random.Generator) -> tuple[str, np.ndarray]:
     """The bump that all corners share, and the length of every neuron's weights, from values beside its hyperplane."""
     k, d = pieces.normals.shape
-    distance = scale * np.geomspace(1.0, 1e-3, 9)
-    radius = 50 * scale
+    distance = scale * np.geomspace(1.0, 3e-6, 10)
+    directions = rng.standard_normal((200, d))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     centres = np.empty((k, d))
     for i, (normal, offset) in enumerate(zip(pieces.normals, pieces.offsets, strict=True)):
-        options = rng.standard_normal((200, d))
-        options *= radius / np.linalg.norm(options, axis=1, keepdims=True)
-        options -= np.outer(options @ normal + offset, normal)
-        margin = np.abs(options @ pieces.normals.T + pieces.offsets)
-        margin[:, i] = np.inf
-        centres[i] = options[np.argmax(margin.min(axis=1))]
+        for radius in _BESIDE:  # the nearer the better, but neurons that are close come apart further out
+            options = radius * scale * directions
+            options -= np.outer(options @ normal + offset, normal)
+            margin = np.abs(options @ pieces.normals.T + pieces.offsets)
+            margin[:, i] = np.inf
+            apart = margin.min(axis=1)
+            centres[i] = options[np.argmax(apart)]
+            if apart.max() > _APART * scale:
+                break
     asked = (centres[:, None] + distance[None, :, None] * pieces.normals[:, None]).reshape(-1, d)
     excess = (frame(asked) - pieces(asked)).reshape(k, len(distance), -1)
     size = np.sum(pieces.jumps**2, axis=0)

@@ -15,21 +15,53 @@ from planted.reading._survey import Survey
 from planted.reading._values import CountedNetwork, function_of
 
 _MOST = 4
-_STARTS = 8
+_STARTS = 16
 _POINTS = 160
 _CLOSE = 1e-4
 
 
+_SOFT = ("softplus", "gelu", "silu")
+_NO_SLOPE = 1e-6
+
+
 def _outputs(name: str, t: np.ndarray, answers: np.ndarray, inner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Outputs and intercept (k + 1, m) by least squares for weights and biases `inner`, and what is left (n, m)."""
+    """Outputs, slope and intercept (k + 2, m) by least squares for weights and biases `inner`, and what is left (n, m).
+
+    Soft corners may be turned around, φ(z) = φ(−z) + z, at the price of a slope; others are fitted without one.
+    """
     weights, bias = inner.reshape(2, -1)
-    columns = np.column_stack([function_of(name)(np.outer(t, weights) + bias), np.ones(len(t))])
+    slope = t if name in _SOFT else np.zeros(len(t))
+    columns = np.column_stack([function_of(name)(np.outer(t, weights) + bias), slope, np.ones(len(t))])
     solution = np.linalg.lstsq(columns, answers, rcond=1e-12)[0]
     return solution, answers - columns @ solution
 
 
 def _left(name: str, t: np.ndarray, answers: np.ndarray, inner: np.ndarray) -> np.ndarray:
     return _outputs(name, t, answers, inner)[1].ravel()
+
+
+def _starts(k: int, rng: np.random.Generator) -> np.ndarray:
+    """Weights and biases (starts, 2k) of neurons that turn somewhere in the middle."""
+    weights = rng.choice([-1.0, 1.0], (_STARTS, k)) * np.exp(rng.uniform(-1.2, 1.2, (_STARTS, k)))
+    return np.hstack([weights, -weights * 2.0 * rng.standard_normal((_STARTS, k))])
+
+
+def _turned(name: str, inner: np.ndarray, solution: np.ndarray) -> Network:
+    """The network of a fit, with neurons turned around if that does without a slope."""
+    weights, bias = inner.reshape(2, -1)
+    k = len(weights)
+    output, slope, constant = solution[:k], solution[k], solution[k + 1]
+    size = float(np.abs(output * weights[:, None]).sum())
+    for pattern in range(2**k if name in _SOFT else 0):
+        away = np.array([pattern >> i & 1 for i in range(k)], bool)
+        tilt = slope + weights[away] @ output[away]
+        if np.abs(tilt).max() <= _NO_SLOPE * size:
+            sign = np.where(away, -1.0, 1.0)
+            weights, constant, slope = sign * weights, constant + bias[away] @ output[away], np.zeros_like(slope)
+            bias = sign * bias
+            break
+    skip = slope[:, None] if np.any(slope) else None
+    return Network(weights[:, None], output.T, name, bias=bias, intercept=constant, skip=skip)
 
 
 def fit_curve(
@@ -47,7 +79,7 @@ def fit_curve(
         frame.query.stage = f"a curve of {k} neurons"
         for name in names:
             inner, least = np.zeros(2 * k), np.inf
-            for start in rng.standard_normal((_STARTS, 2 * k)) * 1.5:
+            for start in _starts(k, rng):
                 fit = least_squares(partial(_left, name, t, answers), start, method="lm", max_nfev=200 * k)
                 if fit.cost < least:
                     inner, least = fit.x, float(fit.cost)
@@ -56,9 +88,7 @@ def fit_curve(
             solution, left = _outputs(name, t, answers, inner)
             if np.abs(left).max() > _CLOSE * spread:
                 continue
-            weights, bias = inner.reshape(2, -1)
-            network = Network(weights[:, None], solution[:-1].T, name, bias=bias, intercept=solution[-1])
-            network = polish(frame, network, rng)
+            network = polish(frame, _turned(name, inner, solution), rng)
             check = fidelity(frame, CountedNetwork(network), survey, rng)
             if best[1] is None or check.largest < best[1].largest:
                 best = (network, check)

@@ -22,7 +22,7 @@ _MOST_INPUTS = 40
 _WIDER = 2.0
 _PARTLY = 1.0
 _CLOSE = 0.1
-MOST_STEPS = 20_000
+MOST_STEPS = 5_000
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ _PRECISE = 2e-10
 _ROUNDS = 4
 _CANDIDATES = 2000
 _WIDEST = 2000
+_SOFT_STEP, _SOFT_GRAIN = 5e-2, 1e-7
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,11 @@ class Pieces:
     def count(self) -> int:
         """Number of kinks k."""
         return len(self.normals)
+
+    @property
+    def hyperplanes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Normals (k, d) and offsets (k,) of the hyperplanes on which neurons turn."""
+        return self.normals, self.offsets
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Values (n, m) at x (n, d)."""
@@ -308,8 +314,7 @@ def read_line(
     reach: float,
     noise: float,
     rng: np.random.Generator,
-    step: float = 1e-3,
-    grain: float = 1e-12,
+    softness: float = 0.0,
 ) -> Pass:
     """The pieces of a piecewise linear function whose kinks a line crosses.
 
@@ -325,10 +330,8 @@ def read_line(
         Rounding error of the function's values near the point.
     rng : numpy.random.Generator
         Draws the values that check gradients.
-    step : float
-        See :class:`planted.reading._lines.Line`; longer for a model that rounds to float32, or bends softly.
-    grain : float
-        See :class:`planted.reading._lines.Line`; coarser for a model that bends softly.
+    softness : float
+        Length over which kinks are rounded off; 0 for corners. Steps are longer for a model that bends softly.
 
     Examples
     --------
@@ -338,7 +341,8 @@ def read_line(
     (5.0, 2.0)
     """
     radius = max(float(np.linalg.norm(point)), 1.0)
-    line = Line(function, point, direction, noise, radius, step, grain)
+    steps = (_SOFT_STEP, _SOFT_GRAIN, softness) if softness else ()
+    line = Line(function, point, direction, noise, radius, *steps)
     search = find_kinks(line, reach)
     if len(search.jumps) + len(search.curved) > 10 + 0.2 * len(search.kinks):
         m = len(search.ends[0][1])
@@ -348,8 +352,8 @@ def read_line(
     if not np.all(np.isfinite(regions.gradient)):  # answers are not defined everywhere around this line
         return Pass(Pieces.none(len(point), regions.value.shape[1]), [], [])
     pieces = _assemble(line, search, regions)
-    tolerance = _PRECISE * float(np.abs(regions.gradient).max()) if step < 1e-2 else 0.0
-    for _ in range(_ROUNDS if grain < 1e-9 else 0):
+    tolerance = _PRECISE * float(np.abs(regions.gradient).max())
+    for _ in range(0 if softness else _ROUNDS):
         if not _widen(line, pieces, regions, tolerance, rng):
             break
         pieces = _assemble(line, search, regions)

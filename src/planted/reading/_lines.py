@@ -1,7 +1,8 @@
 r"""Kinks of a piecewise linear function along a line.
 
-Between two nodes whose lines are known, t ↦ f(t) has no kink if the lines agree, and exactly one if f passes through
-the corner where they meet; otherwise the corner is the next node.
+Between two nodes whose lines are known, t ↦ f(t) has no kink if the lines agree, and exactly one if f is on the one
+before the corner where they meet, on the other after it, and passes through the corner; otherwise the corner is the
+next node. Kinks that are close to each other are told apart down to rounding by the value at the corner itself.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import numpy as np
 _ROOM = 10.0
 _LEVELS = 48
 _LOPSIDED = 0.05
+_MANY = 300
+_LOOKED_AT = 8
+_STRIDE = 0.03
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Line:
         Length of the steps by which slopes are measured, beside the interval they are measured in.
     grain : float
         Intervals shorter than this, beside `reach`, are not split.
+    softness : float
+        Length over which corners are rounded off; 0 where they are sharp.
     """
 
     function: Callable[[np.ndarray], np.ndarray]
@@ -44,6 +50,7 @@ class Line:
     reach: float
     step: float = 1e-3
     grain: float = 1e-12
+    softness: float = 0.0
 
     def __call__(self, t: np.ndarray) -> np.ndarray:
         """Values (n, m) at t (n,)."""
@@ -120,16 +127,37 @@ def find_kinks(line: Line, reach: float, most: int = 20_000) -> LineKinks:
     steps[-1] = -steps[-1]
     nodes = _nodes(line, grid, steps)
     pending = list(pairwise(nodes))
-    result, count = LineKinks(), len(nodes)
+    result, count, watched = LineKinks(), len(nodes), _MANY
     for _ in range(_LEVELS):
         if not pending or count > most or len(result.jumps) > 20:
             break
+        if count > watched:
+            watched *= 2
+            if _smooth(line, pending):
+                break
         pending = _level(line, pending, result)
         count += len(pending)
     result.curved += [(a.t, b.t) for a, b in pending]
     result.kinks.sort(key=lambda kink: kink.t)
     result.ends = tuple((node.t, node.value) for node in (nodes[0], nodes[-1]))
     return result
+
+
+def _smooth(line: Line, pairs: list[tuple[_Node, _Node]]) -> bool:
+    """Whether most intervals that are left curve in the middle: second differences go with the square of the step.
+
+    Where there are kinks, the difference over half the step is any share of the whole one between 0 and ½.
+    """
+    chosen = [pairs[i] for i in np.linspace(0, len(pairs) - 1, min(_LOOKED_AT, len(pairs))).astype(int)]
+    middle = np.array([0.5 * (a.t + b.t) for a, b in chosen])
+    step = np.array([_STRIDE * (b.t - a.t) for a, b in chosen])
+    asked = middle + np.array([-1.0, -0.5, 0.0, 0.5, 1.0])[:, None] * step
+    values = line(asked.ravel()).reshape(5, len(chosen), -1)
+    whole, half = values[0] + values[4] - 2 * values[2], values[1] + values[3] - 2 * values[2]
+    output = np.argmax(np.abs(whole), axis=1)[:, None]
+    whole, half = (np.take_along_axis(part, output, axis=1)[:, 0] for part in (whole, half))
+    clear = np.abs(whole) > [_ROOM * line.rounding(t) for t in middle]
+    return bool(np.mean(clear & (np.abs(half - whole / 4) < np.abs(whole) / 10)) > 0.6)
 
 
 def _sharpen(line: Line, pairs: list[tuple[_Node, _Node]]) -> None:
@@ -155,8 +183,8 @@ def _level(line: Line, pairs: list[tuple[_Node, _Node]], result: LineKinks) -> l
         error = a.slope_error + b.slope_error
         if np.abs(change).max() <= _ROOM * error and np.abs(miss).max() <= _ROOM * (rounding + error * width):
             continue
-        if width <= line.grain * line.reach + 8e-16 * (abs(a.t) + abs(b.t)):
-            broken = line.grain < 1e-9 and np.abs(b.value - a.value).max() > 100 * rounding
+        if width <= _finest(line, 0.5 * (abs(a.t) + abs(b.t))):
+            broken = line.softness == 0 and np.abs(b.value - a.value).max() > 100 * rounding
             kind = result.jumps if broken else result.curved
             kind.append(a.t if kind is result.jumps else (a.t, b.t))  # type: ignore[arg-type]
             continue
@@ -169,10 +197,10 @@ def _level(line: Line, pairs: list[tuple[_Node, _Node]], result: LineKinks) -> l
     if not candidates:
         return []
     values = _sides(line, [(t, step) for _, _, t, step, _ in candidates])
-    fresh, lopsided = [], []
+    fresh, lopsided, likely = [], [], []
     for (a, b, t, step, corner), (before, after) in zip(candidates, values, strict=True):
         if corner and _single(line, a, b, (t, step), (before, after)):
-            result.kinks.append(Kink(t, step, before, after))
+            likely.append((a, b, Kink(t, step, before, after)))
         elif _LOPSIDED * (b.t - a.t) < min(t - a.t, b.t - t):
             node = _between(line, t, step, (before, after))
             fresh += [(a, node), (node, b)]
@@ -184,7 +212,35 @@ def _level(line: Line, pairs: list[tuple[_Node, _Node]], result: LineKinks) -> l
         for (a, b), (t, step), pair in zip(lopsided, middles, _sides(line, middles), strict=True):
             node = _between(line, t, step, pair)
             fresh += [(a, node), (node, b)]
+    return fresh + _confirm(line, likely, result)
+
+
+def _confirm(line: Line, likely: list[tuple[_Node, _Node, Kink]], result: LineKinks) -> list[tuple[_Node, _Node]]:
+    """Ask at the corners: f passes through them where there is one kink; elsewhere the two sides are a new interval."""
+    if not likely:
+        return []
+    fresh = []
+    for (a, b, kink), value in zip(likely, line(np.array([kink.t for _, _, kink in likely])), strict=True):
+        error = _ROOM * _corner_error(line, a, b, kink.t) + line.softness * float(np.abs(b.slope - a.slope).max())
+        miss = float(np.abs(value - a.value - a.slope * (kink.t - a.t)).max())
+        width = 2 * kink.step
+        if miss <= error or width <= _finest(line, kink.t):
+            result.kinks.append(kink)
+        else:
+            before = _Node(kink.t - kink.step, kink.before, a.slope, a.slope_error, 0.0)
+            fresh.append((before, _Node(kink.t + kink.step, kink.after, b.slope, b.slope_error, 0.0)))
     return fresh
+
+
+def _finest(line: Line, t: float) -> float:
+    """Length of an interval at t that is not split any more."""
+    return line.grain * line.reach + 16e-16 * abs(t)
+
+
+def _corner_error(line: Line, a: _Node, b: _Node, t: float) -> float:
+    """Error to expect of the lines of two nodes at t between them, and of the value there."""
+    rounding = line.rounding(t) + line.rounding(a.t) + line.rounding(b.t)
+    return rounding + a.slope_error * (t - a.t) + b.slope_error * (b.t - t)
 
 
 def _sides(line: Line, places: list[tuple[float, float]]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -202,13 +258,12 @@ def _between(line: Line, t: float, step: float, values: tuple[np.ndarray, np.nda
 def _single(line: Line, a: _Node, b: _Node, place: tuple[float, float], values: tuple[np.ndarray, np.ndarray]) -> bool:
     """Whether f is on the line of one node before the corner of the two, and on the other's after it.
 
-    The corner itself would not do: for two kinks in opposite directions the lines outside them meet on one of the
+    The corner alone would not do: for two kinks in opposite directions the lines outside them meet on one of the
     lines.
     """
     (t, step), (before, after) = place, values
     left, right = a.value + a.slope * (t - step - a.t), b.value + b.slope * (t + step - b.t)
-    error = line.rounding(t) + line.rounding(a.t) + line.rounding(b.t)
-    error += a.slope_error * (t - a.t) + b.slope_error * (b.t - t)
+    error = _corner_error(line, a, b, t)
     size = float(np.abs(b.slope - a.slope).max()) * step
     miss = max(float(np.abs(before - left).max()), float(np.abs(after - right).max()))
     return miss <= min(_ROOM * error, 0.1 * size)

@@ -11,14 +11,17 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 
 from planted.networks import Network
 from planted.reading._check import MOST_SINGLE, Check
+from planted.reading._places import beside_hyperplanes
 from planted.reading._query import Frame
 from planted.reading._survey import Survey
 from planted.reading._values import function_of, values
 
 _LARGEST, _LARGEST_COARSE = 1200, 5000
-_STEPS = 4
+_STEPS = 12
 _ROWS, _ROWS_COARSE, _ROWS_LARGE = 1.3, 4.0, 2.0
 _RIDGE = 1e-13
+_SETTLED = 0.5
+_SHARES = (1.0, 0.3, 0.1, 0.03)
 
 SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "squared_relu": lambda z: 2 * np.maximum(z, 0),
@@ -49,9 +52,9 @@ def polish(frame: Frame, network: Network, rng: np.random.Generator, coarse: boo
     ratio = (_ROWS_LARGE if large else _ROWS_COARSE) if coarse else _ROWS
     m, slope = network.n_outputs, SLOPES[network.activation.name]
     count = int(ratio * unknowns) // m + 20
-    points = rng.standard_normal((count, frame.n_inputs)) * rng.choice([0.5, 1.0, 3.0], (count, 1))
+    points = _where_neurons_bend(network, count, rng)
     answers = frame(points)
-    best, least = network, float(np.abs(answers - values(network, points)).max())
+    least = float(np.abs(answers - values(network, points)).max())
     inputs = np.column_stack([points, np.ones(count)])
     for _ in range(_STEPS):
         z = points @ network.weights.T + network.bias
@@ -68,23 +71,45 @@ def polish(frame: Frame, network: Network, rng: np.random.Generator, coarse: boo
             if step is None:
                 break
         else:
-            step = lstsq(matrix, residual, cond=1e-13, lapack_driver="gelsy")[0]
-        rows = step[: inner.shape[1]].reshape(network.n_hidden, -1)
-        tail = step[inner.shape[1] :].reshape(m, -1)
-        changed = {
-            "weights": network.weights + rows[:, :-1],
-            "bias": network.bias + rows[:, -1],
-            "output": network.output + tail[:, : network.n_hidden],
-            "intercept": network.intercept + tail[:, -1],
-        }
-        if network.skip is not None:
-            changed["skip"] = network.skip + tail[:, network.n_hidden : -1]
-        network = network.replace(**changed)
-        size = float(np.abs(answers - values(network, points)).max())
+            scale = np.linalg.norm(matrix, axis=0).clip(1e-300)
+            step = lstsq(matrix / scale, residual, cond=1e-13, lapack_driver="gelsy")[0] / scale
+        for share in _SHARES:
+            candidate = _moved(network, share * step)
+            size = float(np.abs(answers - values(candidate, points)).max())
+            if size < least:
+                break
         if not size < least:
             break
-        best, least = network, size
-    return best
+        network, settled, least = candidate, share == 1 and size > _SETTLED * least, size
+        if settled:
+            break
+    return network
+
+
+def _moved(network: Network, step: np.ndarray) -> Network:
+    """The network with a step added: weights and bias of each neuron, then outputs, linear part, intercept of each."""
+    (k, d), m = network.weights.shape, network.n_outputs
+    rows, tail = step[: k * (d + 1)].reshape(k, d + 1), step[k * (d + 1) :].reshape(m, -1)
+    changed = {
+        "weights": network.weights + rows[:, :-1],
+        "bias": network.bias + rows[:, -1],
+        "output": network.output + tail[:, :k],
+        "intercept": network.intercept + tail[:, -1],
+    }
+    if network.skip is not None:
+        changed["skip"] = network.skip + tail[:, k:-1]
+    return network.replace(**changed)
+
+
+def _where_neurons_bend(network: Network, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Points (count, d): half of them around the centre, half where one neuron's argument is of the size of one.
+
+    Without the second half, neurons with small weights or large biases would be asked for only where they are linear.
+    """
+    points = rng.standard_normal((count, network.n_features)) * rng.choice([0.5, 1.0, 3.0], (count, 1))
+    half, bias = count // 2, np.zeros(network.n_hidden) if network.bias is None else network.bias
+    points[:half] = beside_hyperplanes(points[:half], network.weights, bias, 2.0, rng)
+    return points
 
 
 def _by_normal_equations(matrix: np.ndarray, residual: np.ndarray) -> np.ndarray | None:

@@ -20,6 +20,7 @@ from planted.reading._orient import orient
 from planted.reading._polish import polish, with_rounding
 from planted.reading._query import BudgetSpent, Frame, Query, Source
 from planted.reading._result import Reading
+from planted.reading._scale import input_scales
 from planted.reading._single import read_single
 from planted.reading._steps import PROFILES, Steps
 from planted.reading._survey import Survey, survey
@@ -30,13 +31,15 @@ _FAR = 1.0
 _ATTEMPTS = 3
 _PATIENCE = 200_000
 _COARSE = 1e-5
-_PARTLY = 1e-3
+_PARTLY, _NEARLY = 1e-3, 1e-5
+_UNUSUAL, _OUTSIDE = 20.0, 10.0
 
 
 @dataclass
 class _Progress:
     """How far a reading has come, whatever happens next: the network in the frame's coordinates, and its check."""
 
+    frame: Frame
     network: Network | None = None
     check: Check | None = None
     evidence: str = ""
@@ -50,6 +53,20 @@ class _Progress:
     def check_largest(self) -> float:
         """Largest difference at fresh questions, infinite where none were asked."""
         return np.inf if self.check is None else self.check.largest
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the model may have been looked at on the wrong scale: there, it is nearly linear or quadratic."""
+        if self.check is None or self.network is None or self.about is None:
+            return True
+        different = self.check.largest > self.check.rounding
+        if self.network.activation.name in ("quadratic", "squared_relu"):
+            return different
+        if not self.about.single:
+            return self.check.largest > _CLOSE
+        size = np.linalg.norm(self.network.weights, axis=1).clip(1e-300)
+        distance = np.abs(0.0 if self.network.bias is None else self.network.bias) / size
+        return different or not len(size) or bool(np.median(distance) > _OUTSIDE * self.about.radius)
 
 
 def read(
@@ -110,24 +127,29 @@ def read(
         np.zeros(d) if source.centre is None else source.centre,
         np.ones(d) if source.scale is None else source.scale,
     )
-    best, interrupted = _Progress(), None
-    for _ in range(_ATTEMPTS):
-        way = _Progress()
+    best, interrupted = _Progress(frame), None
+    for attempt in range(_ATTEMPTS):
+        way = _Progress(frame)
         try:
             _follow(frame, source, activation, rng, way)
+            if attempt == 0 and source.scale is None and way.about is not None and way.doubtful:
+                frame = _rescaled(frame, way.about)
         except BudgetSpent as spent:
             interrupted = f"the budget was spent: {spent}"
         if best.check is None or (way.check is not None and way.check.largest < best.check.largest):
             best = way
+        if interrupted or query.spent > _PATIENCE:
+            break
+        if frame is not way.frame:
+            continue
         # Other lines may do where one neuron was missed; a model that is far from any network is asked no more.
         far = np.inf if way.about is not None and way.about.single else _FAR
-        close = way.check is not None and way.check.rounding < best.check_largest < far
-        if interrupted or not close or query.spent > _PATIENCE:
+        if way.check is None or not way.check.rounding < best.check_largest < far:
             break
     equal = best.check is not None and best.check.largest <= best.check.rounding
     worth = not equal and best.about is not None and _fitted.plausible(best.about, best.check_largest, activation)
     if interrupted is None and best.about is not None and worth:
-        way, stopped = _Progress(), False
+        way, stopped = _Progress(frame), False
         try:
             names_to_try = _fitted.candidates(activation, source.activation, best.about, best.far)
             fitted = _fitted.fit_queries(frame, best.about, names_to_try, rng)
@@ -140,7 +162,15 @@ def read(
         if stopped and best.check_largest > _PARTLY:
             tried = f"a fit to answers was stopped after {_fitted.MOST_STEPS:,} steps"
             best.evidence = f"{best.evidence}; {tried}" if best.evidence else tried
-    return _report(frame, best, interrupted)
+    return _report(best, interrupted)
+
+
+def _rescaled(frame: Frame, about: Survey) -> Frame:
+    """The frame with other units, where those that it has are not the ones in which the model bends."""
+    frame.query.stage = "the scale of the inputs"
+    scales = input_scales(frame, about.epsilon)
+    unusual = np.maximum(scales, 1 / scales).max() > _UNUSUAL
+    return Frame(frame.query, frame.centre, frame.scale * scales) if unusual else frame
 
 
 def _follow(frame: Frame, source: Source, activation: str, rng: np.random.Generator, way: _Progress) -> None:
@@ -155,7 +185,8 @@ def _follow(frame: Frame, source: Source, activation: str, rng: np.random.Genera
             return
     if not about.single and _squares.is_piecewise_quadratic(frame, about, rng):
         _read_squares(frame, about, rng, way)
-        return
+        if way.check is not None and way.check.largest <= way.check.rounding:
+            return
     way.far = far = _saturating.look_out(frame, about, rng)
     if far is None:
         way.evidence = "it still curves however far out one goes"
@@ -221,6 +252,9 @@ def _read_steps(
             network = polish(frame, network, rng, coarse=about.single)
             check = state.check.again(lambda x: values(network, x))
             way.network, way.check = network, with_rounding(check, network, about) if about.single else check
+            small = network.simplify()  # a neuron may have been read twice
+            if small.n_hidden < network.n_hidden and check.again(lambda x: values(small, x)).largest <= check.rounding:
+                way.network = small
     finally:
         way.evidence = state.evidence
         if state.steps.count and way.network is None:
@@ -228,8 +262,9 @@ def _read_steps(
             way.network, way.check = steps_network(state.steps, name), state.check
 
 
-def _report(frame: Frame, way: _Progress, interrupted: str | None) -> Reading:
+def _report(way: _Progress, interrupted: str | None) -> Reading:
     """Status and reason of what was read, with the network on the caller's own inputs."""
+    frame = way.frame
     d, query = frame.n_inputs, frame.query
     network = way.network
     if network is None:
@@ -274,7 +309,7 @@ def _report(frame: Frame, way: _Progress, interrupted: str | None) -> Reading:
 
 def _other(way: _Progress, check: Check | None, bounded: bool) -> tuple[str, str]:
     """Status and reason for a model that the network read from it is not equal to."""
-    if check is not None and check.largest < 1e-3 and not way.evidence:
+    if check is not None and check.largest < (_NEARLY if way.evidence else _PARTLY):
         return (
             "estimated",
             f"the network is close to the model, but differs by {check.largest:.1g} sd at fresh questions",
@@ -284,7 +319,8 @@ def _other(way: _Progress, check: Check | None, bounded: bool) -> tuple[str, str
             "the model's probabilities are 0 or 1 where more of it could be read; "
             "give its log-odds as a function, or what it computes before them"
         )
-    sentence = "not a network with one hidden layer of a known activation"
+    few = " of at most four neurons" if way.frame.n_inputs == 1 and way.about is not None and way.about.smooth else ""
+    sentence = f"not a network with one hidden layer{few} of a known activation"
     if way.evidence:
         sentence += f": {way.evidence}"
     if check is not None:

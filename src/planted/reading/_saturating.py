@@ -114,7 +114,7 @@ def read_saturating(frame: Frame, survey: Survey, far: Far, rng: np.random.Gener
         point *= radius / np.linalg.norm(point)
         known = state.steps
         steps, centres, over = read_steps(frame, known, point, reach * radius, tolerance, profiles, rng, survey.epsilon)
-        if steps is not None:
+        if steps is not None and survey.single:
             steps, lost = _over_distances(frame, steps, centres, survey.epsilon, tolerance, rng)
             over += lost
         if steps is not None and steps.count:

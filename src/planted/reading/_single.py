@@ -10,6 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 from planted.reading._check import fidelity
 from planted.reading._kinks import Pieces
 from planted.reading._piecewise import State
+from planted.reading._places import beside_hyperplanes
 from planted.reading._query import Frame
 from planted.reading._survey import Survey
 from planted.reading._trace import sharpen, trace_line
@@ -25,13 +26,16 @@ _EQUAL = 1.1
 _TWICE = 0.2
 
 
-def read_single(frame: Frame, survey: Survey, rng: np.random.Generator, state: State) -> None:
-    """Trace lines into `state` until the pieces and the model agree on fresh questions, or no progress is made."""
+def read_single(frame: Frame, survey: Survey, rng: np.random.Generator, state: State, reach: float = 1000.0) -> None:
+    """Trace lines into `state` until the pieces and the model agree on fresh questions, or no progress is made.
+
+    Lines are searched as far as `reach` times the distance of the first points.
+    """
     noise, idle, settled = survey.noise, 0, -1
     known, lost = state.pieces, 0
     for attempt in range(_LINES):
         frame.query.stage = f"line {attempt + 1}, {known.count} neurons"
-        traced, lost = trace_line(frame, known, survey, rng, noise)
+        traced, lost = trace_line(frame, known, survey, rng, noise, reach)
         known = merge(known, traced, survey.radius)
         noise = _COARSER * survey.noise  # what is subtracted from now on is off by about the rounding of an answer
         if traced.count:
@@ -96,6 +100,8 @@ def settle(frame: Frame, pieces: Pieces, survey: Survey, rng: np.random.Generato
     steps = _STEPS if unknowns <= _LARGEST else 0
     count = (3 * unknowns // m if steps else 4 * (k + d + 1)) + 20
     points = rng.standard_normal((count, d)) * rng.choice([1.0, 3.0], (count, 1))
+    half = count // 2
+    points[:half] = beside_hyperplanes(points[:half], pieces.normals, pieces.offsets, radius, rng)
     answers = frame(points)
     weight = 1 / (1 + np.linalg.norm(points, axis=1) / radius)
     inputs = np.column_stack([points, np.ones(count)])

@@ -25,6 +25,7 @@ from planted.reading._survey import Survey
 from planted.reading._values import CountedNetwork
 
 _SHORT = 3e-8
+_REACH = 30.0
 _POINTS = 6
 _STRAIGHT = 1e-4
 _CLOSE = 0.03
@@ -77,7 +78,7 @@ def read_squares(frame: Frame, survey: Survey, rng: np.random.Generator, state: 
     derivative = Derivative(frame.query, frame.centre, frame.scale, unit(rng, frame.n_inputs), step)
     rough = replace(survey, noise=2 * survey.noise / step, epsilon=_SHORT)
     known = PiecewiseState(Pieces.none(frame.n_inputs, survey.outputs))
-    read_single(derivative, rough, rng, known)
+    read_single(derivative, rough, rng, known, _REACH)
     if not known.pieces.count:
         return
     network = _squared(frame, known.pieces, rng)

@@ -84,6 +84,11 @@ class Steps:
         """Number of neurons k."""
         return len(self.weights)
 
+    @property
+    def hyperplanes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Normals (k, d) and offsets (k,) of the hyperplanes on which neurons turn."""
+        return self.weights, self.bias
+
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Values (n, m) at x (n, d)."""
         hidden = self.profile.step(x @ self.weights.T + self.bias)
@@ -373,8 +378,8 @@ def refine(
     share = np.sum((function(asked) - others) * rise, axis=1) / np.sum(rise**2, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         argument = steps.profile.inverse(np.clip(share, 0.0, 1.0)).reshape(k, d + 1)
-    weights = (argument[:, 1:] - argument[:, :1]) / length
-    bias = argument[:, 0] - np.einsum("ij,ij->i", weights, centres)
+        weights = (argument[:, 1:] - argument[:, :1]) / length
+        bias = argument[:, 0] - np.einsum("ij,ij->i", weights, centres)
     change = np.linalg.norm(weights - steps.weights, axis=1)
     fine = np.isfinite(bias) & np.isfinite(change) & (change < 0.1 * size)
     return replace(

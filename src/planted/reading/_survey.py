@@ -11,6 +11,7 @@ from planted.reading._query import Frame, ModelError, check_determinism
 _POINTS = 4
 _MANY = 12
 _LONG = 0.04
+_ALL_WHOLE = 2.0**23
 _SINGLE = float(np.finfo(np.float32).eps)
 _DOUBLE = float(np.finfo(np.float64).eps)
 
@@ -61,7 +62,9 @@ def survey(frame: Frame, rng: np.random.Generator) -> Survey:
     values = check_determinism(frame.query, frame.centre + points * frame.scale)
     if not np.all(np.isfinite(values)):
         raise ModelError("the model's probabilities are 0 or 1 where its inputs are of the size of one")
-    single = bool(np.all(values == values.astype(np.float32)) and np.any(values != np.round(values)))
+    # Small whole numbers say nothing about the precision; from 2²³ on, float32 has no others.
+    telling = (values != np.round(values)) | (np.abs(values) >= _ALL_WHOLE)
+    single = bool(np.all(values == values.astype(np.float32)) and np.any(telling))
     epsilon = _SINGLE if single else _DOUBLE
     spread = float(np.abs(values).max())
     radius, rounding = float(np.sqrt(d)), 5 * epsilon * spread

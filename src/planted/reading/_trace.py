@@ -22,7 +22,6 @@ from planted.reading._query import Frame
 from planted.reading._survey import Survey
 
 _GRAIN = 1e-4
-_REACH = 30.0
 _STATIONS = np.array([-1.0, -2 / 3, -1 / 3, 1 / 3, 2 / 3, 1.0])
 _ROUNDS = 6
 # Where to cross instead, beside the move asked for, and on how much shorter a line.
@@ -209,9 +208,12 @@ def _meet(
 
 
 def trace_line(
-    frame: Frame, known: Pieces, survey: Survey, rng: np.random.Generator, noise: float
+    frame: Frame, known: Pieces, survey: Survey, rng: np.random.Generator, noise: float, reach: float
 ) -> tuple[Pieces, int]:
-    """The neurons whose kinks one random line meets, followed one by one, and the number of kinks that were lost."""
+    """The neurons whose kinks one random line meets, followed one by one, and the number of kinks that were lost.
+
+    The line is searched as far as `reach` times the distance of the first points.
+    """
     d = frame.n_inputs
     point, direction = rng.standard_normal(d), unit(rng, d)
 
@@ -219,7 +221,7 @@ def trace_line(
         return frame(x) - known(x)
 
     model = Remainder(lambda x, rows: left(x), noise, survey.radius)
-    reach = _REACH * survey.radius
+    reach = reach * survey.radius
     search = find_corners(
         lambda t: left(point + t[:, None] * direction),
         reach,

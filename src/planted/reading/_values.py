@@ -58,7 +58,7 @@ def values(network: Network, X: np.ndarray) -> np.ndarray:
 
 
 class CountedNetwork:
-    """A network as a function of arrays, with its number of neurons.
+    """A network as a function of arrays, with its number of neurons and their hyperplanes.
 
     >>> CountedNetwork(Network([[1.0]], [2.0])).count
     1
@@ -66,6 +66,8 @@ class CountedNetwork:
 
     def __init__(self, network: Network) -> None:
         self.network, self.count = network, network.n_hidden
+        bias = np.zeros(network.n_hidden) if network.bias is None else network.bias
+        self.hyperplanes = np.asarray(network.weights), np.asarray(bias)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Values (n, m)."""
