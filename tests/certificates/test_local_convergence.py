@@ -100,6 +100,13 @@ def test_the_check_catches_a_rate_that_is_not_reached_and_a_ball_that_is_left():
     assert not run_descent(loss, start, replace(proved, radius=measured.distance / 2), steps=200).holds
 
 
+def test_a_start_at_rounding_is_said_to_be_one():
+    loss, start = near_teacher("tanh", 15, 8, 8, 0.0)
+    run = run_descent(loss, start, local_convergence(loss, start), steps=3)
+    assert run.holds
+    assert "all of it rounding" in str(run)
+
+
 def test_more_rows_than_parameters_give_a_local_minimum_with_noise_too():
     rng = np.random.default_rng(3)
     teacher = Network(1.5 * np.eye(2), np.array([1.0, 2.0]), "tanh")

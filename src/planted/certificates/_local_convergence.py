@@ -231,7 +231,7 @@ class DescentCheck:
     bound : array (steps + 1,)
         rate^t times the first of them.
     rate : float
-        Factor by which they fell in a step, over the second half of the steps above rounding.
+        Factor by which they fell in a step, over the second half of the steps above rounding; zero if there are none.
     distance : float
         Farthest from the start.
     holds : bool
@@ -251,9 +251,10 @@ class DescentCheck:
 
     def __str__(self) -> str:
         verdict = "as proved" if self.holds else "NOT as proved"
+        pace = f"a factor of {self.rate:.9g} in a step" if self.rate > 0 else "all of it rounding"
         return (
-            f"ran {len(self.values) - 1} steps: {self.values[0]:.3g} to {self.values[-1]:.3g}, a factor of "
-            f"{self.rate:.9g} in a step, at most {self.distance:.3g} from the start: {verdict}"
+            f"ran {len(self.values) - 1} steps: {self.values[0]:.3g} to {self.values[-1]:.3g}, {pace}, at most "
+            f"{self.distance:.3g} from the start: {verdict}"
         )
 
 
