@@ -36,11 +36,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Kind:
-    """How a table is drawn from a generator, what its true answer is, and words of which the answer holds one."""
+    """How a table is drawn from a generator, what its true answer is, and words of which the answer holds one.
+
+    A real table of few rows is drawn `splits` times, and scored by what is left out of all of them together.
+    """
 
     draw: Callable[[np.random.Generator], Table]
     answer: str
     words: tuple[str, ...] = ()
+    splits: int = 1
 
 
 # Laws of inputs: functions of a generator, rows and columns.
@@ -292,10 +296,10 @@ KINDS = {
     "noise, 300 rows": Kind(nothing(300, 5), NOISE, ("mean",)),
     "noise, 3,000 rows, level 20": Kind(nothing(3000, 4, law=heavy, level=20.0), NOISE, ("mean",)),
     "diabetes": Kind(real(datasets.load_diabetes), REAL),
-    "wine, alcohol": Kind(real(datasets.load_wine, 0), REAL),
+    "wine, alcohol": Kind(real(datasets.load_wine, 0), REAL, splits=5),
     "breast cancer, malignant or not": Kind(real(datasets.load_breast_cancer), REAL),
     "breast cancer, mean texture": Kind(real(datasets.load_breast_cancer, 1), REAL),
     "digits, the digit": Kind(real(datasets.load_digits), REAL),
-    "iris, petal width": Kind(real(datasets.load_iris, 3), REAL),
-    "linnerud, three targets": Kind(real(datasets.load_linnerud), REAL),
+    "iris, petal width": Kind(real(datasets.load_iris, 3), REAL, splits=5),
+    "linnerud, three targets": Kind(real(datasets.load_linnerud), REAL, splits=20),
 }  # fmt: skip

@@ -8,7 +8,18 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 from planted import Network, PlantedRegressor
-from planted.methods import Facts, Free, LabelProblem, Observations, Problem, judge, observations, refine
+from planted.methods import (
+    Facts,
+    Free,
+    LabelProblem,
+    Observations,
+    Problem,
+    Start,
+    judge,
+    observations,
+    recover,
+    refine,
+)
 from planted.methods._baselines import LeftOut, compared
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import shortest_weights
@@ -16,6 +27,7 @@ from planted.methods._errors import errors_of, uneven_noise
 from planted.methods._label_held_out import label_held_out
 from planted.methods._residual_test import residual_p_value
 from planted.methods._smaller import fewer_neurons
+from planted.methods._squares import orthogonal_squares
 from planted.methods._verdict import Cause
 from planted.rows import Survey
 
@@ -230,3 +242,30 @@ def test_rows_held_out_that_are_all_equal_say_nothing_of_a_cause():
         y[row] = 1.0
         answers.append(misfit_cause(Problem.of(X[:60, :1], y, 1), Network([[1.0]], [0.1]))[0])
     assert None in answers
+
+
+def test_advice_can_be_followed_from_where_the_user_stands():
+    """Nobody is told to try what was compared already, or anything but more time where time ran out."""
+    noisy = Facts(0.01, np.inf, 100, 10, p_value=0.4)
+    assert judge(noisy).advice == "If the data has no noise, try more neurons or another activation."
+    assert judge(replace(noisy, compared=("activation",))).advice == "If the data has no noise, try more neurons."
+    assert judge(replace(noisy, compared=("activation", "n_hidden"))).advice == ""
+    structure = replace(noisy, p_value=0.0, compared=("activation", "n_hidden"))
+    assert judge(structure).advice == "Try another random_state."
+    assert judge(replace(structure, agreeing_runs=2)).advice == "Use another kind of model."
+    assert judge(replace(structure, late=True)).advice == "Give a larger time_budget."
+
+
+def test_squares_that_cancel_are_written_by_orthogonal_rows():
+    """A hyperbolic rotation far out is the same function, and its numbers hide what the rows determine."""
+    far = np.cosh(7.0) * np.eye(2, 3) + np.sinh(7.0) * np.eye(2, 3)[::-1]
+    network = Network(far, [1.0, -1.0], "quadratic")
+    y = X[:, 0] ** 2 - X[:, 1] ** 2
+    np.testing.assert_allclose(network.predict(X), y, atol=1e-7)
+    problem = Problem.of(X, y, 2, "quadratic")
+    near = orthogonal_squares(problem, network)
+    np.testing.assert_allclose(near.predict(X), y, atol=1e-7)
+    assert np.sum(np.abs(near.output) * np.sum(near.weights**2, axis=1)) < 3
+    assert orthogonal_squares(problem, near) is near
+    noisy = Problem.of(X, y + 0.1 * NOISE, 2, "quadratic")
+    assert recover(noisy, Start(network, "squared"), 0.0).status == "estimated"

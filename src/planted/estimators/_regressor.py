@@ -213,6 +213,7 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
             activation=chosen.activation or problem.activation,
             free=chosen.free,
             guess=choice.network if chosen.n_hidden else None,
+            compared=tuple(name for name in ("activation", "n_hidden") if is_auto(getattr(self, name))),
         )
 
     def predict(self, X: Any) -> np.ndarray:

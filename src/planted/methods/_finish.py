@@ -75,6 +75,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         confirmed=exact and survey.complete and confirmed(network, survey.X, needed, intercept),
         thin=thin_neuron(network, survey.X) if exact and survey.complete else "",
         n_hidden=network.n_hidden,
+        compared=problem.compared,
+        late=late,
         without_neurons="" if problem.n_hidden else "linear" if problem.free.skip else "constant",
         enough_neurons=0 if unique else fewer_neurons(problem, network, left, errors),
         **held_out_facts(compared(left, network, needed, intercept=intercept)),

@@ -73,6 +73,8 @@ class Problem:
         Of the inputs, for what is said of them; numbers where there are none.
     guess : Network or None
         A network of the kind asked for that comparisons have fitted to some rows already.
+    compared : tuple of str
+        Settings that comparisons have chosen, by their names; nobody is told to try others of these.
     once : callable
         Remembers what was computed under a name; see :meth:`planted.rows.Journal.once`.
 
@@ -96,6 +98,7 @@ class Problem:
     once: Once = _directly
     names: tuple[str, ...] = ()
     guess: Network | None = None
+    compared: tuple[str, ...] = ()
 
     @classmethod
     @float64

@@ -9,6 +9,7 @@ import numpy as np
 
 from planted.methods._problem import Problem, in_memory
 from planted.methods._recovery import Start
+from planted.methods._squares import orthogonal_squares
 from planted.methods._verdict import EXACT
 from planted.networks import Network
 from planted.numerics.precision import float64
@@ -105,7 +106,11 @@ def finish(problem: Problem, start: Start) -> Refined:
     start = refined(problem, start)
     assert start.loss is not None
     if not problem.in_chunks:
-        return Refined(start.network, start.loss, start.descents)
+        network = orthogonal_squares(problem, start.network)
+        if network is start.network:
+            return Refined(network, start.loss, start.descents)
+        again = refine(problem, network)
+        return replace(again, descents=start.descents | again.descents)
     loss, few = problem.objective(), problem.objective(problem.sample)
     params = problem.params(start.network)
     enough = _ROUNDING * problem.energy

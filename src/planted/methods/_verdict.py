@@ -138,6 +138,10 @@ class Facts:
         Whether the targets are classes.
     without_neurons : "", "linear" or "constant"
         What the network is where it was left open whether there are neurons, and there is none.
+    compared : tuple of str
+        Settings that were chosen by a comparison, so that trying others is no advice.
+    late : bool
+        Whether a time budget ran out before the search was done.
     """
 
     relative_loss: float
@@ -163,6 +167,8 @@ class Facts:
     cause: Cause | None = None
     labels: bool = False
     without_neurons: str = ""
+    compared: tuple[str, ...] = ()
+    late: bool = False
 
     @property
     def explained(self) -> bool:
@@ -220,6 +226,8 @@ def judge(facts: Facts) -> Verdict:
         reason = f"{reason}; {_WITHOUT_NEURONS[facts.without_neurons]}"
     if facts.remark:
         reason = f"{reason}; {facts.remark}"
+    if facts.late:
+        advice = f"Give a larger time_budget. {advice if status == 'ambiguous' else ''}".rstrip()
     return Verdict(status, reason, advice, facts)
 
 
@@ -280,8 +288,15 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     else:
         rest = "there are too few rows to test what is left"
     noise = f"; {facts.noise}" if facts.noise else ""
-    advice = "" if facts.labels else "If the data has no noise, try more neurons or another activation."
+    others = _others(facts)
+    advice = "" if facts.labels or not others else f"If the data has no noise, try {' or '.join(others)}."
     return "estimated", f"{_share(facts)}; {rest}{noise}", advice
+
+
+def _others(facts: Facts) -> list[str]:
+    """What may be tried that no comparison has."""
+    words = {"n_hidden": "more neurons", "activation": "another activation"}
+    return [phrase for name, phrase in words.items() if name not in facts.compared]
 
 
 def _share(facts: Facts) -> str:
@@ -363,17 +378,27 @@ def _cause(facts: Facts) -> tuple[str, str]:
 
 def _likely_cause(facts: Facts) -> tuple[str, str]:
     """What is likelier behind a misfit where nothing else was fitted."""
+    others = _others(facts)
     if facts.labels or facts.agreeing_runs is None:
-        return "another activation, more neurons, or a failed search", (
-            "Try another activation, more neurons, or another random_state."
-        )
+        causes = [*reversed(others), "a failed search"]
+        return _listed(causes), f"Try {_listed([*reversed(others), 'another random_state'])}."
     if facts.agreeing_runs > 1:
-        return (
-            f"{facts.agreeing_runs} independent runs of the search ended in the same place, so another activation or "
-            "more neurons are likelier than a failed search",
-            "Try another activation or more neurons.",
-        )
+        runs = f"{facts.agreeing_runs} independent runs of the search ended in the same place"
+        if not others:
+            return f"{runs}, so the rows hardly come from such a network", "Use another kind of model."
+        likelier = " or ".join(reversed(others))
+        verb = "are" if len(others) > 1 else "is"
+        return f"{runs}, so {likelier} {verb} likelier than a failed search", f"Try {likelier}."
     return (
         "independent runs of the search ended in different places, so a failed search is likely",
-        "Try another random_state, more rows, or more neurons; then another activation.",
+        f"Try {_listed(['another random_state', 'more rows', *others])}.",
     )
+
+
+def _listed(words: list[str]) -> str:
+    """Words with commas and "or".
+
+    >>> _listed(["a", "b", "c"]), _listed(["a"])
+    ('a, b, or c', 'a')
+    """
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f"{',' * (len(words) > 2)} or {words[-1]}"
