@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
-from planted import Network, PlantedRegressor
+from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor
 from planted.methods import (
     Facts,
     Free,
@@ -24,6 +24,7 @@ from planted.methods._baselines import LeftOut, compared
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import shortest_weights
 from planted.methods._errors import errors_of, uneven_noise
+from planted.methods._label_causes import label_cause
 from planted.methods._label_held_out import label_held_out
 from planted.methods._residual_test import residual_p_value
 from planted.methods._smaller import fewer_neurons
@@ -205,7 +206,7 @@ def test_a_failed_search_is_told_and_repeated():
         (Cause("intercept", "bias", 0.5, 0.1), "biases", "fit_bias=True"),
         (Cause("activation", "tanh", 0.5, 0.1), "the activation is wrong: tanh", "activation='tanh'"),
         (Cause("width", "4", 0.5, 0.1), "the width is too small: 4 neurons", "n_hidden=4"),
-        (Cause("other", "", 0.5, 0.45), "do not come from such a network", "another kind of model"),
+        (Cause("other", "", 0.5, 0.45), "hardly come from such a network", "another kind of model"),
     ],
 )
 def test_every_cause_has_its_words(cause, word, advice):
@@ -269,3 +270,32 @@ def test_squares_that_cancel_are_written_by_orthogonal_rows():
     assert orthogonal_squares(problem, near) is near
     noisy = Problem.of(X, y + 0.1 * NOISE, 2, "quadratic")
     assert recover(noisy, Start(network, "squared"), 0.0).status == "estimated"
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        ("intercept", {"n_hidden": 2, "free": Free(intercept=True)}),
+        ("width", {"n_hidden": 1, "free": Free(True, True)}),
+        ("parts", {"n_hidden": 1}),
+    ],
+)
+def test_causes_of_a_misfit_of_labels_are_told_apart(kind, asked):
+    draws = np.random.default_rng(3)
+    rows = draws.standard_normal((2500, 3))
+    odds = 4 * np.tanh(2 * rows[:, 0] + 2) - 4 * np.tanh(rows[:, 1] - rows[:, 2] + 1)
+    y = (draws.random(2500) < 1 / (1 + np.exp(-odds))).astype(float)
+    problem = LabelProblem.of(rows, y, activation="tanh", link="logit", **asked)
+    start = Network(np.eye(asked["n_hidden"], 3), np.ones(asked["n_hidden"]), "tanh")
+    assert label_cause(problem, start).kind == kind
+
+
+@pytest.mark.parametrize("estimator", [PlantedClassifier(1, "tanh", link="logit"), PlantedConvRegressor(3)])
+def test_time_budgets_of_labels_and_filters_are_kept_and_told(estimator):
+    y = np.tanh(X @ [1.0, 2.0, 0.0]) + 0.1 * NOISE
+    target = (y > 0).astype(float) if isinstance(estimator, PlantedClassifier) else y
+    est = estimator.set_params(time_budget=1e-6, random_state=0).fit(X, target)
+    assert "the time budget ran out" in est.result_.reason
+    assert est.result_.advice.startswith("Give a larger time_budget.")
+    with pytest.raises(ValueError, match="time_budget must be a positive number"):
+        estimator.set_params(time_budget=-1).fit(X, target)

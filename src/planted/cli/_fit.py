@@ -127,8 +127,8 @@ def fit(
     _check_kind(conv, given, {"--patch": patch is not None, "--patches": patches is not None, "--filters": filters > 1})
     if labels:
         _check_labels(method, inputs)
-    if (labels or conv) and (skip is not None or time_budget is not None):
-        raise ValueError("--skip and --time-budget are for the networks of regression")
+    if (labels or conv) and skip is not None:
+        raise ValueError("--skip is for the networks of regression")
     for_labels = label_options(
         labels, intercept, link=link, alpha=alpha, class_weight=class_weight, loss=loss,
         solver=solver, split=split, restarts=restarts,
@@ -150,7 +150,7 @@ def fit(
         raise ValueError("--resume goes on from a checkpoint: name its folder with --checkpoint")
     if activation == "auto" and (labels or conv):
         activation = "sigmoid" if labels else "relu"
-    options: dict[str, Any] = {"activation": activation, "random_state": seed}
+    options: dict[str, Any] = {"activation": activation, "random_state": seed, "time_budget": time_budget}
     if conv:
         # Rows in memory come as patches already.
         options |= {"n_patches": None if engine == "memory" else patches, "n_filters": filters}
@@ -161,7 +161,7 @@ def fit(
             for_labels | {"fit_bias": bool(bias)}
             if labels
             else {name: "auto" if part is None else part for name, part in parts.items()}
-            | {"method": method, "inputs": inputs, "time_budget": time_budget}
+            | {"method": method, "inputs": inputs}
         )
     place = Place(data, target, features, engine, scheduler, checkpoint, resume, float32, table)
     remember_programs()

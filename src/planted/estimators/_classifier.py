@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
-from planted.estimators._base import PlantedEstimator, checked_width
+from planted.estimators._base import PlantedEstimator, checked_budget, checked_width
 from planted.estimators._tables import coded_table
 from planted.methods import (
     LABELS,
@@ -78,6 +78,8 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         Algorithm 1 of that paper.
     split : bool
         Whether the tensor start, Algorithm 2 of that paper, takes separate thirds of the rows for its stages.
+    time_budget : float, optional
+        Seconds after which the best network until then is finished, judged and returned; the result says so.
 
     Attributes
     ----------
@@ -140,6 +142,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         loss: str = LABEL_LOSSES[0],
         solver: str = LABEL_SOLVERS[0],
         split: bool = False,
+        time_budget: float | None = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.activation = activation
@@ -154,6 +157,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         self.loss = loss
         self.solver = solver
         self.split = split
+        self.time_budget = time_budget
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -162,6 +166,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
 
     def _check_settings(self) -> None:
         checked_width(self.n_hidden)
+        checked_budget(self.time_budget)
         for kind, name, names in (
             ("link", self.link, ("auto", *LINKS)),
             ("loss", self.loss, LABEL_LOSSES),

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
 from planted.datasets import patch_to_image, to_patches
-from planted.estimators._base import PlantedEstimator
+from planted.estimators._base import PlantedEstimator, checked_budget
 from planted.methods import FILTERS, FilterProblem, Method, Problem
 from planted.numerics.progress import Progress
 from planted.numerics.seeding import words_from
@@ -46,6 +46,8 @@ class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
     max_iterations : int
         Of each descent.
     random_state : None, int, RandomState or Generator
+    time_budget : float, optional
+        Seconds after which the best filter until then is finished, judged and returned; the result says so.
     progress : callable, optional
         Called as `progress(done, total, text)` while fitting.
 
@@ -84,6 +86,7 @@ class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
         max_iterations: int = 3000,
         random_state: Any = None,
         progress: Any = None,
+        time_budget: float | None = None,
     ) -> None:
         self.n_patches = n_patches
         self.patch_shape = patch_shape
@@ -93,6 +96,7 @@ class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
         self.max_iterations = max_iterations
         self.random_state = random_state
         self.progress = progress
+        self.time_budget = time_budget
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -103,6 +107,7 @@ class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
 
     def _check_settings(self) -> None:
         count("n_filters", self.n_filters)
+        checked_budget(self.time_budget)
         activations.get(self.activation)
 
     def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:

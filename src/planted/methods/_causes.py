@@ -1,10 +1,10 @@
 r"""Why does a network not explain its rows? Other fits to a part of the rows, compared on the rest.
 
 The candidates change one thing each: a new run of the search, an intercept, biases or a linear part, another
-activation, more neurons. The simplest one that predicts the rest clearly better than the network does, and no worse
-than the best, is the cause. Where none does, the rows do not come from such a network. At most 800 rows and 300
-unknowns are taken, one run of the search each and two with nothing changed, so that a misfit costs about as much
-again as the fit.
+activation, more neurons; the last one has more neurons and all parts. The simplest one that predicts the rest clearly
+better than the network does, and no worse than the best, is the cause. Where none does, the rows hardly come from such
+a network. At most 800 rows and 300 unknowns are taken, one run of the search each and two with nothing changed, so that
+a misfit costs about as much again as the fit.
 """
 
 from __future__ import annotations
@@ -115,6 +115,9 @@ def _candidates(part: Problem, network: Network, survey: Survey, test: np.ndarra
     for width in dict.fromkeys(min(wide, most) for wide in (k + 1, 2 * k)):
         if width > k:
             yield candidate("width", str(width), replace(part, n_hidden=width))
+    every = replace(part, n_hidden=min(2 * k, most), free=replace(free, bias=True, intercept=True))
+    if every.n_hidden > k and every.free != free:
+        yield candidate("parts", str(every.n_hidden), every)
 
 
 def _fit(problem: Problem, run: int) -> Network:

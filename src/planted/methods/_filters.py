@@ -12,15 +12,17 @@ import numpy as np
 from planted.certificates import outside_theory, uncertainty
 from planted.inputs import Gaussian
 from planted.methods._errors import left_open, smooth_objective
-from planted.methods._filter_polish import ConvChart, expected_error, residual_test
+from planted.methods._filter_causes import filter_cause
+from planted.methods._filter_polish import ConvChart, expected_error, polish, residual_test
 from planted.methods._finish import worst_row
 from planted.methods._observations import observations
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
 from planted.methods._residual_test import residual_p_value
 from planted.methods._row_facts import counting_rows, largest_residual, off_kinks, rounding_noise
-from planted.methods._verdict import EXACT, ROUNDED, Facts, Verdict, judge
+from planted.methods._verdict import EXACT, OUT_OF_TIME, ROUNDED, Facts, Verdict, judge
 from planted.networks import ConvNetwork
+from planted.numerics.deadline import finishing, passed
 from planted.numerics.precision import float64
 from planted.objectives import ConvFilters, ConvSquared, Filters, SharedFilter, SquaredError
 from planted.rows import Rows, Survey
@@ -101,6 +103,10 @@ class FilterProblem(Problem):
 
     def judge(self, network: ConvNetwork, loss: float, survey: Survey, rows: Rows | None = None) -> Verdict:
         """The verdict on one filter at a minimum, from its loss and a test of its residuals over rows."""
+        return judge(self.facts(network, loss, survey, rows))
+
+    def facts(self, network: ConvNetwork, loss: float, survey: Survey, rows: Rows | None = None) -> Facts:
+        """What that verdict follows from."""
         objective = self.objective(self.sample if rows is None else rows)
         variance = survey.variance or 2 * self.energy
         relative = 2 * loss / variance
@@ -119,7 +125,7 @@ class FilterProblem(Problem):
         worst = np.inf
         if exact:
             worst = worst_row(self, network) if rows is not None else largest_residual(network, survey.X, survey.y)
-        facts = Facts(
+        return Facts(
             relative_loss=relative,
             largest_residual=worst,
             counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
@@ -130,8 +136,8 @@ class FilterProblem(Problem):
             noise=f"the noise leaves the weights uncertain by {error:.2g}, relatively",
             remark=self.remark,
             precision=errors.relative_error,
+            filters=True,
         )
-        return judge(facts)
 
 
 @float64
@@ -147,12 +153,16 @@ def recover_filter(problem: Any, start: Start, began: float) -> Recovery:
             progress=problem.progress,
         )  # fmt: skip
         network, loss, descents = chart.network(run.params), float(run.value), descents | {"all rows": run}
+    with finishing() as late:
+        if late:
+            network, run = polish(problem.objective(problem.sample), network)
+            loss = float(run.value)
     objective = problem.objective()
     noise = residual_test(objective, network, problem.whitener).noise
     details = {"noise": noise, "expected_error": expected_error(objective, network, noise)}
     return Recovery(
         network=network,
-        verdict=problem.judge(network, loss, survey, problem.rows),
+        verdict=_with_cause(problem, network, problem.facts(network, loss, survey, problem.rows), late),
         loss=loss,
         relative_loss=2 * loss / (survey.variance or 2 * problem.energy),
         method=start.method,
@@ -183,6 +193,19 @@ def recover_filters(problem: Any, start: Start, began: float) -> Recovery:
         structure="that is worse than their mean" if relative > 1 else "",
         noise=f"its standard deviation is {np.sqrt(2 * loss):.3g}",
         precision=errors.relative_error,
+        filters=True,
     )
+    verdict = _with_cause(problem, network, facts, passed())
     seconds = time.perf_counter() - began
-    return Recovery(network, judge(facts), loss, relative, start.method, seconds, errors, start.descents, start.details)
+    return Recovery(network, verdict, loss, relative, start.method, seconds, errors, start.descents, start.details)
+
+
+def _with_cause(problem: Any, network: Any, facts: Facts, late: bool) -> Verdict:
+    """The verdict, with what is behind a misfit where there is time to look for it."""
+    if late:
+        words = [words for words in (facts.remark, OUT_OF_TIME) if words]
+        return judge(replace(facts, late=True, remark="; ".join(words)))
+    verdict = judge(facts)
+    if verdict.status != "misfit":
+        return verdict
+    return judge(replace(facts, cause=filter_cause(problem.on_sample(), network)))

@@ -25,7 +25,7 @@ from planted.methods._row_facts import (
     thin_neuron,
 )
 from planted.methods._smaller import fewer_neurons
-from planted.methods._verdict import EXACT, ROUNDED, Facts, judge
+from planted.methods._verdict import EXACT, OUT_OF_TIME, ROUNDED, Facts, judge
 from planted.networks import ConvNetwork
 from planted.numerics.deadline import finishing
 from planted.numerics.precision import float64
@@ -46,7 +46,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     with finishing() as late:
         # A search that ran out of time has not polished its network.
         done = finish(problem, replace(start, loss=None) if late and problem.n_hidden else start)
-    remarks = [start.remark, "the time budget ran out, and this is the best network until then" if late else ""]
+    remarks = [start.remark, OUT_OF_TIME if late else ""]
     network, survey = shortest_weights(problem, done.network), problem.survey
     relative = 2 * done.loss / survey.variance
     exact = relative <= EXACT

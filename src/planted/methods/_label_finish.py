@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,15 @@ from scipy.special import xlogy
 
 from planted.certificates import Uncertainty, uncertainty
 from planted.methods._errors import PARAMETERS_WITH_ERRORS, left_open
+from planted.methods._label_causes import label_cause
 from planted.methods._label_held_out import label_held_out
 from planted.methods._label_runaway import Runaway, runaway
 from planted.methods._label_test import label_p_value
 from planted.methods._labels import LabelProblem
 from planted.methods._recovery import Recovery, Start
 from planted.methods._row_facts import counting_rows
-from planted.methods._verdict import ACCURATE, Facts, judge
+from planted.methods._verdict import ACCURATE, OUT_OF_TIME, Facts, judge
+from planted.numerics.deadline import finishing
 from planted.numerics.precision import float64
 from planted.solvers import Descent, sample_newton
 
@@ -28,11 +31,13 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     network, descents = start.network, dict(start.descents)
     params, value = problem.params(network), start.loss
     objective, survey = problem.objective(), problem.survey
-    if problem.in_chunks:
-        few = problem.objective(problem.sample)
-        run: Descent = sample_newton(objective, problem.curvature(few), params, progress=problem.progress)
-        params, value, descents = run.params, float(run.value), descents | {"all rows": run}
-        network = problem.network(params)
+    with finishing() as late:
+        # A search that ran out of time has not polished its network.
+        if problem.in_chunks or late:
+            few = problem.objective(problem.sample)
+            run: Descent = sample_newton(objective, problem.curvature(few), params, progress=problem.progress)
+            params, value, descents = run.params, float(run.value), descents | {"all rows": run}
+            network = problem.network(params)
     errors = label_uncertainty(problem, params)
     off = start.details.get("runaway") if problem.alpha else runaway(problem, network)
     probability = problem.probabilities(network)
@@ -57,6 +62,8 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         noise=_noise(problem, errors),
         n_hidden=network.n_hidden,
         labels=True,
+        late=late,
+        remark=OUT_OF_TIME if late else "",
         **held,
     )
     details: dict[str, Any] = {"cross_entropy": value, "link": problem.link, "loss": problem.loss}
@@ -68,13 +75,15 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     if problem.in_chunks:
         details |= {"rows": survey.n_rows, "sample": len(survey.y)}
     verdict = judge(facts)
+    if verdict.status == "misfit" and settled and not late:
+        verdict = judge(replace(facts, cause=label_cause(problem.on_sample(), network)))
     needed = np.inf if errors is None else errors.rows_for(ACCURATE)
-    if verdict.status == "estimated":
+    if verdict.status == "estimated" and not late:
         more = f"About {needed:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.total_weight:,.0f}."
         verdict = verdict.advising(more if survey.total_weight < needed < np.inf else "")
-    elif verdict.status == "ambiguous" and start.details.get("separable"):
+    elif verdict.status == "ambiguous" and not late and start.details.get("separable"):
         verdict = verdict.advising("Give more rows, ask for fewer neurons, or choose the penalty with alpha.")
-    elif verdict.status == "ambiguous" and off is not None:
+    elif verdict.status == "ambiguous" and not late and off is not None:
         verdict = verdict.advising(off.advice)
     details = {name: value for name, value in (start.details | details).items() if name != "runaway"}
     return Recovery(

@@ -14,6 +14,7 @@ from planted.methods._problem import in_memory
 from planted.methods._verdict import DIVERGED
 from planted.networks import Network
 from planted.numerics import random
+from planted.numerics.deadline import passed
 from planted.rows import Survey
 
 STRENGTHS: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -70,6 +71,8 @@ def choose_alpha(problem: LabelProblem, fit: Fit, least: float = 0.0) -> tuple[f
     params: Any = None
     losses: dict[float, np.ndarray] = {}
     for alpha in (strength for strength in STRENGTHS if strength >= least):
+        if losses and passed():
+            break
         now = replace(part, alpha=alpha)
         params = fit(now, params)
         probability = class_probabilities(now.network(params), survey.X[test], problem.link)

@@ -21,6 +21,7 @@ from planted.methods._merge import merge
 from planted.methods._problem import in_memory
 from planted.networks import Network
 from planted.numerics import random
+from planted.numerics.deadline import passed
 from planted.numerics.precision import to_jax
 from planted.objectives import flatten, smallest_curvature
 from planted.rows import Survey
@@ -121,7 +122,8 @@ def search_log_odds(problem: LabelProblem) -> tuple[list[Descent], list[float]]:
         run = sample_newton(loss, part.curvature(loss), run.params, steps=_SCORING_STEPS)
         runs = sorted([*runs, run], key=lambda end: end.value)
         problem.progress(index + 1, tries, f"start {index + 1} of {tries}, cross-entropy {runs[0].value:.4g}")
-        if index and part.survey.total_weight * (runs[1].value - runs[0].value) <= _AGREE:
+        agreed = index > 0 and part.survey.total_weight * (runs[1].value - runs[0].value) <= _AGREE
+        if agreed or passed():
             break
     values = [float(run.value) for run in runs]
     total = part.survey.total_weight

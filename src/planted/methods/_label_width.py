@@ -11,6 +11,7 @@ from planted.methods._labels import LabelProblem, class_probabilities, cross_ent
 from planted.methods._method import Method
 from planted.methods._problem import in_memory
 from planted.numerics import random
+from planted.numerics.deadline import passed
 from planted.rows import Survey
 
 _STANDARD_ERRORS = 2.0
@@ -44,6 +45,8 @@ def choose_label_width(problem: LabelProblem, method: Method, largest: int) -> t
     best = tested(1)
     width, losses = 1, {1: float(np.average(best, weights=by_weight))}
     for k in range(2, largest + 1):
+        if passed():
+            break
         own = tested(k)
         losses[k] = float(np.average(own, weights=by_weight))
         gain = best - own

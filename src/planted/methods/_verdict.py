@@ -76,10 +76,11 @@ class Cause:
 
     Attributes
     ----------
-    kind : "search", "intercept", "activation", "width" or "other"
+    kind : "search", "intercept", "link", "activation", "width", "parts", "filters" or "other"
         What was changed in the simplest fit that is clearly better; "other" if none is.
     value : str
-        To what: the free part ("intercept", "bias" or "skip"), the activation, the number of neurons.
+        To what: the free part ("intercept", "bias" or "skip"), the activation, the number of neurons; that number for
+        "parts", which has more neurons, biases and an intercept at once.
     before, after : float
         Mean squared errors of the network and of that fit (of the best one for "other") over the variance.
     """
@@ -134,8 +135,8 @@ class Facts:
         Neurons of the network, and fewer that explain the rows as well; zero where that is not known, or not so.
     cause : Cause or None
         Of a misfit, where it was looked for.
-    labels : bool
-        Whether the targets are classes.
+    labels, filters : bool
+        Whether the targets are classes, and whether neurons are filters that patches share.
     without_neurons : "", "linear" or "constant"
         What the network is where it was left open whether there are neurons, and there is none.
     compared : tuple of str
@@ -166,6 +167,7 @@ class Facts:
     enough_neurons: int = 0
     cause: Cause | None = None
     labels: bool = False
+    filters: bool = False
     without_neurons: str = ""
     compared: tuple[str, ...] = ()
     late: bool = False
@@ -207,6 +209,7 @@ class Verdict:
         return self.status in SUCCESSES
 
 
+OUT_OF_TIME = "the time budget ran out, and this is the best network until then"
 _WITHOUT_NEURONS = {
     "linear": "one linear function explains this, no neuron is needed",
     "constant": "nothing that was tried explains held-out rows better than their mean",
@@ -358,20 +361,35 @@ def _cause(facts: Facts) -> tuple[str, str]:
     cause = facts.cause
     if cause is None:
         return _likely_cause(facts)
-    instead = f"R² {_gain(cause.after)} on rows held out, instead of {_gain(cause.before)}"
+    measure = "explained deviance" if facts.labels else "R²"
+    instead = f"{measure} {_gain(cause.after)} on rows held out, instead of {_gain(cause.before)}"
     if cause.kind == "search":
         return f"the search failed: a new run with the same settings has {instead}", "Try another random_state."
     if cause.kind == "intercept":
-        part = {"intercept": "an intercept", "bias": "biases", "skip": "a linear part"}[cause.value]
-        return f"{part} is missing: with it the fit has {instead}", f"Try fit_{cause.value}=True."
+        part = {"intercept": "an intercept is", "bias": "biases are", "skip": "a linear part is"}[cause.value]
+        with_it = "them" if cause.value == "bias" else "it"
+        return f"{part} missing: with {with_it} the fit has {instead}", f"Try fit_{cause.value}=True."
+    if cause.kind == "link":
+        return f"probabilities are no means of neurons: log-odds have {instead}", f"Try link='{cause.value}'."
     if cause.kind == "activation":
         return f"the activation is wrong: {cause.value} has {instead}", f"Try activation='{cause.value}'."
+    if cause.kind == "parts":
+        several = f"{cause.value} neurons, biases and an intercept"
+        return (
+            f"several things are missing: {several} together have {instead}",
+            f"Try n_hidden={cause.value} or more, fit_bias=True and fit_intercept=True.",
+        )
+    if cause.kind == "filters":
+        return f"there are too few filters: {cause.value} have {instead}", f"Try n_filters={cause.value} or more."
     if cause.kind == "width":
         return f"the width is too small: {cause.value} neurons have {instead}", f"Try n_hidden={cause.value} or more."
+    parts = "an intercept, biases or a linear part"
+    others = "more filters" if facts.filters else "more neurons"
+    tried = ["a new search", "biases or an intercept" if facts.labels else parts, "another activation", others]
     return (
-        "neither a new search, nor an intercept, biases or a linear part, nor another activation, nor more neurons "
-        f"explain clearly more (at best R² {_gain(cause.after)} on rows held out, this network {_gain(cause.before)}): "
-        "the rows do not come from such a network",
+        f"neither {', nor '.join(tried[:1] + tried[1 + facts.filters :])} explain clearly more (at best {measure} "
+        f"{_gain(cause.after)} on rows held out, this network {_gain(cause.before)}): the rows hardly come from such a "
+        "network",
         "Take the network as an approximation, or use another kind of model.",
     )
 

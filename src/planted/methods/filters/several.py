@@ -17,6 +17,7 @@ from planted.methods._recovery import Start
 from planted.methods._verdict import EXACT
 from planted.networks import ConvNetwork, Network
 from planted.numerics import random
+from planted.numerics.deadline import passed
 from planted.numerics.precision import to_jax
 from planted.objectives import ConvFilters
 from planted.solvers import FirstOrder, Monitor, descend, least_squares
@@ -74,7 +75,7 @@ def start(problem: Any) -> Start:
     for index in np.argsort(values)[:_POLISHED]:
         begin = {name: leaf[index] for name, leaf in run.params.items()}
         ends.append(least_squares(objective, begin, progress=problem.progress))
-        if 2 * ends[-1].value <= EXACT * survey.variance:
+        if 2 * ends[-1].value <= EXACT * survey.variance or passed():
             break
     best = min(ends, key=lambda end: float(end.value))
     pairs = zip(*(best.params[name] for name in ("filters", "output")), strict=True)

@@ -23,6 +23,7 @@ from planted.methods._method import Method
 from planted.methods._recovery import Start
 from planted.networks import ConvNetwork, match
 from planted.numerics import random
+from planted.numerics.deadline import passed
 from planted.objectives import ConvSquared
 from planted.solvers import AdaptiveStep, Monitor, descend
 from planted.starts import SIGNS, output_radius, sign_restarts, uniform_start
@@ -128,9 +129,9 @@ def start(problem: Any) -> Start:
             network, descent = polish(objective, near)
             candidates.append((float(descent.value), network))
             success = problem.judge(network, float(descent.value), survey).success
-            if success:
+            if success or passed():
                 break
-        if success:
+        if success or passed():
             break
     loss, network = candidates[-1] if success else min(candidates, key=lambda pair: pair[0])
     winner = ConvNetwork(np.linalg.solve(whitener, network.filter), network.output, act).canonical()

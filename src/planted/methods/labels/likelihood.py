@@ -17,6 +17,7 @@ from planted.methods._method import Method
 from planted.methods._problem import in_memory
 from planted.methods._recovery import Start
 from planted.numerics import random
+from planted.numerics.deadline import passed
 from planted.numerics.precision import to_jax
 from planted.rows import ArrayRows
 from planted.solvers import Descent, lbfgs, sample_newton
@@ -86,7 +87,7 @@ def start(problem: Any) -> Start:
     start_key, sample_key = random.split(problem.key)
     starts, outcome = _starts(problem, start_key)
     chosen, trials = 0, []
-    if len(starts) > 1:
+    if len(starts) > 1 and not passed():
         some = random.permutation(sample_key, len(survey.y))[:_TRIAL_ROWS]
         weight = None if survey.weight is None else to_jax(survey.weight[some])
         trial = problem.quadratic(ArrayRows(to_jax(survey.X[some]), to_jax(survey.y[some]), weight))

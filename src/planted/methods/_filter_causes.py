@@ -1,0 +1,89 @@
+r"""Why do shared filters not explain their rows? Other fits to a part of the rows, compared on the rest.
+
+The candidates change one thing each: a new run of the search, another activation, one more filter. The simplest one
+that predicts the rest clearly better than the network, which was fitted to these rows too, is the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from planted import activations
+from planted.methods._method import records
+from planted.methods._problem import in_memory
+from planted.methods._verdict import RIVAL_ERRORS, Cause
+from planted.networks import ConvNetwork
+from planted.numerics import random
+from planted.numerics.deadline import passed
+from planted.rows import Survey
+
+_ROWS, _UNKNOWNS, _ROWS_PER_UNKNOWN = 2000, 200, 3
+_TEST_FRACTION = 0.3
+_ACTIVATIONS = ("relu", "tanh", "softplus", "quadratic")
+# A gain that is a smaller share of the error than this explains nothing, however sure it is.
+_WORTH = 0.1
+
+
+def filter_cause(problem: Any, network: Any) -> Cause | None:
+    """What keeps shared filters from explaining their rows; None where it would cost too much to find out.
+
+    >>> from planted.datasets import make_planted_conv
+    >>> from planted.methods import FilterProblem
+    >>> data = make_planted_conv(600, 3, 2, random_state=0)
+    >>> y = np.tanh(data.X @ [1.0, -2.0]) @ [1.0, 0.5, -1.0]
+    >>> filter_cause(FilterProblem.of(data.X, y, 1), data.teacher).value
+    'tanh'
+    """
+    survey = problem.survey
+    order = random.permutation(random.fold_in(problem.key, 11), len(survey.y))[:_ROWS]
+    held = int(_TEST_FRACTION * len(order))
+    test, train = order[:held], order[held:]
+    if problem.unknowns > _UNKNOWNS or len(train) < _ROWS_PER_UNKNOWN * problem.unknowns or not held:
+        return None
+    looked = Survey.of(survey.X[train], survey.y[train])
+    part = replace(problem, rows=in_memory(looked), survey=looked)
+    unit = float(np.var(survey.y[test]))
+    if unit == 0 or looked.constant:
+        return None
+
+    def squares(fitted: Any) -> np.ndarray:
+        rows = survey.X[test] if isinstance(fitted, ConvNetwork) else survey.X[test].reshape(held, -1)
+        return np.asarray((fitted.predict(rows) - survey.y[test]) ** 2)
+
+    def clearly(better: np.ndarray, worse: np.ndarray) -> bool:
+        gap = worse - better
+        least = max(RIVAL_ERRORS * float(np.std(gap)) / np.sqrt(held), _WORTH * float(np.mean(worse)))
+        return float(np.mean(gap)) > least
+
+    own = squares(network)
+    tried = [(kind, value, squares(_fit(asked))) for kind, value, asked in _changes(part)]
+    before = float(np.mean(own)) / unit
+    helpful = [one for one in tried if clearly(one[2], own)]
+    if not helpful:
+        return Cause("other", "", before, min((float(np.mean(one[2])) for one in tried), default=np.nan) / unit)
+    best = min(helpful, key=lambda one: float(np.mean(one[2])))
+    kind, value, errors = next(one for one in helpful if not clearly(best[2], one[2]))
+    return Cause(kind, value, before, float(np.mean(errors)) / unit)
+
+
+def _changes(part: Any) -> Iterator[tuple[str, str, Any]]:
+    """Problems that differ in one thing, simplest first, while there is time."""
+    options: list[tuple[str, str, Any]] = [("search", "", {"key": random.fold_in(part.key, 13)})]
+    for name in _ACTIVATIONS:
+        if name != part.activation.name:
+            options.append(("activation", name, {"activation": activations.get(name)}))
+    options.append(("filters", str(part.n_hidden + 1), {"n_hidden": part.n_hidden + 1}))
+    for kind, value, change in options:
+        asked = replace(part, **change)
+        if passed():
+            return
+        if len(part.survey.y) >= _ROWS_PER_UNKNOWN * asked.unknowns:
+            yield kind, value, asked
+
+
+def _fit(problem: Any) -> Any:
+    return records("filters")["shared" if problem.n_hidden == 1 else "several"].begin(problem).network

@@ -1,0 +1,127 @@
+r"""Why does a network not explain its labels? Other fits to a part of the rows, compared by the likelihood of the rest.
+
+The candidates change one thing each: a new run of the search, biases or an intercept, log-odds instead of means of
+neurons, another activation, more neurons; the last one has more neurons and all parts. The simplest one that makes the
+rest clearly likelier than the network does, and no less likely than the best, is the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import xlogy
+
+from planted import activations
+from planted.methods._label_search import polish, search_log_odds, standardised
+from planted.methods._label_split import held_out, standard_error
+from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
+from planted.methods._problem import Free, in_memory
+from planted.methods._verdict import RIVAL_ERRORS, Cause
+from planted.networks import Network
+from planted.numerics import random
+from planted.numerics.deadline import passed
+from planted.rows import Survey
+from planted.solvers import lbfgs
+from planted.starts import random_rows
+
+_ROWS, _UNKNOWNS, _ROWS_PER_UNKNOWN = 4000, 200, 5
+_STARTS, _STEPS = 3, 100
+_ACTIVATIONS = {"logit": ("tanh", "relu", "softplus", "quadratic"), "mean": ("sigmoid", "tanh_probability")}
+# A gain that is a smaller share of the cross-entropy than this explains nothing, however sure it is.
+_WORTH = 0.01
+
+
+class _Candidate(NamedTuple):
+    """What is changed, how it is called, and the cross-entropies (t,) of the rows held out."""
+
+    kind: str
+    value: str
+    losses: np.ndarray
+
+
+def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
+    """What keeps the network from explaining its labels; None where it would cost too much to find out.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((1500, 2))
+    >>> y = (rng.random(1500) < 1 / (1 + np.exp(-4 * np.tanh(2 * X[:, 0] + 2)))).astype(float)
+    >>> problem = LabelProblem.of(X, y, 1, "tanh", link="logit")
+    >>> label_cause(problem, Network([[2.0, 0.0]], [2.0], "tanh")).kind
+    'intercept'
+    """
+    survey = problem.survey
+    some = random.permutation(random.fold_in(problem.key, 11), len(survey.y))[:_ROWS]
+    train, test = (some[places] for places in held_out(survey.X[some], survey.y[some], problem.key))
+    few = len(train) < _ROWS_PER_UNKNOWN * problem.unknowns or len(np.unique(survey.y[train])) < problem.n_classes
+    if problem.unknowns > _UNKNOWNS or few or problem.class_weight is not None or problem.loss == "quadratic":
+        return None
+    weight, by_weight = (None, None) if survey.weight is None else (survey.weight[train], survey.weight[test])
+    looked = Survey.of(survey.X[train], survey.y[train], weight)
+    part = replace(problem, rows=in_memory(looked), survey=looked, restarts=0)
+
+    def losses(asked: LabelProblem, fitted: Network) -> np.ndarray:
+        return cross_entropies(class_probabilities(fitted, survey.X[test], asked.link), survey.y[test])
+
+    def mean(values: np.ndarray) -> float:
+        return float(np.average(values, weights=by_weight))
+
+    def clearly(better: np.ndarray, worse: np.ndarray) -> bool:
+        gap = worse - better
+        return mean(gap) > max(RIVAL_ERRORS * standard_error(gap, by_weight), _WORTH * mean(worse))
+
+    own = losses(part, _descended(part, network))
+    tried = [_Candidate(kind, value, losses(asked, _fit(asked))) for kind, value, asked in _changes(part)]
+    shares = part.shares
+    entropy = max(-float(np.sum(xlogy(shares, shares))), 1e-300)
+    helpful = [one for one in tried if clearly(one.losses, own)]
+    if not helpful:
+        lowest = min((mean(one.losses) for one in tried), default=float("nan"))
+        return Cause("other", "", mean(own) / entropy, lowest / entropy)
+    best = min(helpful, key=lambda one: mean(one.losses))
+    simplest = next(one for one in helpful if not clearly(best.losses, one.losses))
+    return Cause(simplest.kind, simplest.value, mean(own) / entropy, mean(simplest.losses) / entropy)
+
+
+def _changes(part: LabelProblem) -> Iterator[tuple[str, str, LabelProblem]]:
+    """Problems that differ in one thing, simplest first, while there is time."""
+    free, k = part.free, part.n_hidden
+    options: list[tuple[str, str, Any]] = [("search", "", {"key": random.fold_in(part.key, 13)})]
+    if not free.bias:
+        options.append(("intercept", "bias", {"free": replace(free, bias=True)}))
+    if part.link == "logit" and not free.intercept:
+        options.append(("intercept", "intercept", {"free": replace(free, intercept=True)}))
+    if part.link == "mean":
+        options.append(("link", "logit", {"link": "logit", "free": Free(free.bias, True)}))
+    for name in _ACTIVATIONS[part.link]:
+        if name != part.activation.name:
+            options.append(("activation", name, {"activation": activations.get(name)}))
+    options += [("width", str(width), {"n_hidden": width}) for width in dict.fromkeys((k + 1, 2 * k))]
+    every = Free(True, part.link == "logit")
+    if free != every:
+        options.append(("parts", str(2 * k), {"n_hidden": 2 * k, "free": every}))
+    for kind, value, change in options:
+        asked = replace(part, **change)
+        if passed():
+            return
+        if len(part.survey.y) >= _ROWS_PER_UNKNOWN * asked.unknowns:
+            yield kind, value, asked
+
+
+def _fit(problem: LabelProblem) -> Network:
+    """One search, polished."""
+    if problem.link == "logit":
+        there, back = standardised(problem)
+        best = search_log_odds(there)[0][0]
+        return back(there.network(list(polish(there, best.params).values())[-1].params))
+    loss = problem.objective()
+    rows = np.asarray(random_rows(problem.key, problem.n_hidden, problem.n_features, _STARTS), dtype=np.float64)
+    runs = [lbfgs(loss, problem.begin_at(start / problem.spread), steps=_STEPS, tolerance=1e-8) for start in rows]
+    return problem.network(min(runs, key=lambda run: run.value).params)
+
+
+def _descended(problem: LabelProblem, network: Network) -> Network:
+    """The network fitted to the problem's rows, from where it is."""
+    return problem.network(lbfgs(problem.objective(), problem.params(network), steps=_STEPS, tolerance=1e-8).params)
