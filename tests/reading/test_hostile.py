@@ -5,6 +5,7 @@ import pytest
 from scipy import special
 
 from planted import Network, match, read
+from planted.reading import ModelError
 from planted.reading._lines import Line, find_kinks
 
 FUNCTIONS = {
@@ -89,3 +90,73 @@ def test_the_search_for_kinks_stops_early_on_a_curve():
     result = find_kinks(Line(curve, np.zeros(1), np.ones(1), 1e-15, 1.0), 1e4)
     assert len(result.curved) > 100
     assert sum(asked) < 2000
+
+
+def relu(X, seed=6):
+    _, W, b, a = made(5, 8, seed)
+    return np.maximum(X @ W.T + b, 0) @ a
+
+
+def tanh(X):
+    _, W, b, a = made(5, 8, 6)
+    return np.tanh(X @ W.T + b) @ a
+
+
+@pytest.mark.parametrize("function", [relu, tanh])
+@pytest.mark.parametrize("digits", [1, 10, 12])
+def test_rounded_answers_are_no_network(function, digits):
+    reading = read(lambda X: np.round(function(X), digits), 5, random_state=0)
+    assert reading.status == "misfit"
+    assert f"rounded to {digits} decimal" in reading.reason
+
+
+@pytest.mark.parametrize("size", [1e-4, 1e-8, 1e-10])
+def test_noisy_answers_are_refused_however_small_the_noise(size):
+    noise = np.random.default_rng(0)
+    with pytest.raises(ModelError, match="the same question in different ways"):
+        read(lambda X: relu(X) + size * noise.standard_normal(len(X)), 5, random_state=0)
+
+
+def test_what_is_not_seen_near_by_is_seen_where_neurons_turn_far_out():
+    reading = read(lambda X: np.clip(relu(X), -1e3, 1e3), 5, random_state=0)
+    assert reading.status == "misfit"
+
+
+def test_a_model_may_change_the_array_it_is_given():
+    def careless(X):
+        answers = relu(X)
+        X[:] = 7
+        return answers
+
+    assert read(careless, 5, random_state=0).status == "recovered"
+
+
+def test_complex_answers_are_refused():
+    with pytest.raises(ModelError, match="complex numbers"):
+        read(lambda X: relu(X) + 0j, 5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_linear_functions_have_no_kinks(seed):
+    w = np.random.default_rng(seed).standard_normal(25)
+    reading = read(lambda X: X @ w, 25, random_state=seed)
+    assert reading.status == "ambiguous"
+    assert reading.fidelity < 1e-14
+    np.testing.assert_allclose(reading.network.skip, w, atol=1e-14)
+
+
+def test_no_budget_is_exceeded():
+    asked = []
+
+    def counted(X):
+        asked.append(len(X))
+        return tanh(1e-3 * X)  # needs the scale of its inputs, so that every stage is passed
+
+    whole = read(counted, 5, random_state=0)
+    assert whole.status == "recovered"
+    for budget in (1, 2, 3, *range(5, whole.queries, whole.queries // 40)):
+        asked.clear()
+        less = read(counted, 5, random_state=0, max_queries=budget)
+        assert sum(asked) == less.queries <= budget
+        assert less.status == "estimated"
+        assert "budget was spent" in less.reason

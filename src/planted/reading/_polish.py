@@ -132,7 +132,7 @@ def with_rounding(check: Check, network: Network, survey: Survey) -> Check:
     ε (Σ |a| (|φ| + |φ'| n) + |c|), in standard deviations of the answers; at most 1e-4 is allowed.
 
     >>> points, answers = np.array([[1.0], [-1.0]]), np.array([[1.0], [-1.0]])
-    >>> check = Check(0.0, 0.0, 1e-6, points, answers)
+    >>> check = Check(0.0, 0.0, 1e-6, points, answers, 1)
     >>> network = Network([[0.5]], [[100.0]], "tanh", bias=[0.0], intercept=[0.0])
     >>> with_rounding(check, network, Survey(1e-7, 1e-6, 1.0, True, 1.0, 1)).rounding > 8e-6
     True
@@ -143,8 +143,8 @@ def with_rounding(check: Check, network: Network, survey: Survey) -> Check:
     size = np.abs(function_of(network.activation.name)(z))
     moved = np.abs(SLOPES[network.activation.name](z)) * (np.abs(check.points) @ weights.T + np.abs(bias))
     error = survey.epsilon * ((size + moved) @ output.T + np.abs(network.intercept))
-    n = len(error) // 2
-    spread = [float(np.std(check.answers[part], axis=0).max()) for part in (slice(0, n), slice(n, None))]
-    level = [s if s > 0 else float(np.abs(check.answers).max()) for s in spread]
-    most = max(float(error[:n].max()) / level[0], float(error[n:].max()) / level[1])
+    most = 0.0
+    for part in check.parts[:2]:
+        spread = float(np.std(check.answers[part], axis=0).max())
+        most = max(most, float(error[part].max()) / (spread if spread > 0 else float(np.abs(check.answers).max())))
     return replace(check, rounding=max(check.rounding, min(most, MOST_SINGLE)))

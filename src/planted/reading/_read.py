@@ -16,7 +16,7 @@ from planted.reading._adapters import adapt
 from planted.reading._check import Check
 from planted.reading._kinks import Pieces
 from planted.reading._naming import FAMILIES, choose, rewrite, steps_network
-from planted.reading._orient import orient
+from planted.reading._orient import Oriented, orient, relu_network
 from planted.reading._polish import polish, with_rounding
 from planted.reading._query import BudgetSpent, Frame, Query, Source
 from planted.reading._result import Reading
@@ -24,7 +24,7 @@ from planted.reading._scale import input_scales
 from planted.reading._single import read_single
 from planted.reading._steps import PROFILES, Steps
 from planted.reading._survey import Survey, survey
-from planted.reading._values import values
+from planted.reading._values import CountedNetwork, values
 
 _CLOSE = 0.03
 _FAR = 1.0
@@ -33,6 +33,7 @@ _PATIENCE = 200_000
 _COARSE = 1e-5
 _PARTLY, _NEARLY = 1e-3, 1e-5
 _UNUSUAL, _OUTSIDE = 20.0, 10.0
+_QUANTUM = 0.01
 
 
 @dataclass
@@ -63,7 +64,7 @@ class _Progress:
         if self.network.activation.name in ("quadratic", "squared_relu"):
             return different
         if not self.about.single:
-            return self.check.largest > _CLOSE
+            return different if not self.about.smooth else self.check.largest > _CLOSE
         size = np.linalg.norm(self.network.weights, axis=1).clip(1e-300)
         distance = np.abs(0.0 if self.network.bias is None else self.network.bias) / size
         return different or not len(size) or bool(np.median(distance) > _OUTSIDE * self.about.radius)
@@ -149,7 +150,7 @@ def read(
     equal = best.check is not None and best.check.largest <= best.check.rounding
     worth = not equal and best.about is not None and _fitted.plausible(best.about, best.check_largest, activation)
     if interrupted is None and best.about is not None and worth:
-        way, stopped = _Progress(frame), False
+        way, stopped = _Progress(frame, about=best.about), False
         try:
             names_to_try = _fitted.candidates(activation, source.activation, best.about, best.far)
             fitted = _fitted.fit_queries(frame, best.about, names_to_try, rng)
@@ -209,7 +210,11 @@ def _read_kinks(
     finally:
         if state.pieces.count or state.check is not None:
             oriented = orient(state.pieces, _COARSE) if about.single else orient(state.pieces)
-            network = oriented.network
+            network, check = oriented.network, state.check
+            if check is not None and check.largest <= check.rounding < check.again(CountedNetwork(network)).largest:
+                # Sides and slope are not known as well as the function is.
+                oriented = Oriented(relu_network(state.pieces), False)
+                network = oriented.network
             if network.activation.name in FAMILIES["hard_tanh"]:
                 network = rewrite(network, choose("hard_tanh", *wishes))
             way.network, way.check, way.evidence = network, state.check, state.evidence
@@ -276,6 +281,13 @@ def _report(way: _Progress, interrupted: str | None) -> Reading:
     own = _on_inputs(network, frame)
     if interrupted is not None and not (check is not None and largest <= check.rounding):
         return Reading(own, "estimated", interrupted, query.spent, largest)
+    if check is not None and way.about is not None and way.about.decimals is not None:
+        miss = float(np.nanmax(np.abs(check.answers - values(network, check.points))))
+        if miss > _QUANTUM * 10.0**-way.about.decimals:  # which explains why the network is not met to the last digit
+            digits = way.about.decimals
+            to = "whole numbers" if not digits else f"{digits} decimal{'' if digits == 1 else 's'}"
+            sentence = f"its answers are rounded to {to}; what was read differs by {largest:.1g} sd at fresh questions"
+            return Reading(own, "misfit", sentence, query.spent, largest)
     if check is not None and largest <= check.rounding:
         way.evidence = ""
     if check is None or largest > check.rounding:

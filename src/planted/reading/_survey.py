@@ -12,6 +12,7 @@ _POINTS = 4
 _MANY = 12
 _LONG = 0.04
 _ALL_WHOLE = 2.0**23
+_TELLING = 300.0
 _SINGLE = float(np.finfo(np.float32).eps)
 _DOUBLE = float(np.finfo(np.float64).eps)
 
@@ -34,6 +35,8 @@ class Survey:
         Distance of the first points from the centre.
     outputs : int
         Number of outputs m.
+    decimals : int or None
+        To how many decimals its answers are rounded, if they are.
     """
 
     epsilon: float
@@ -42,6 +45,7 @@ class Survey:
     smooth: bool
     radius: float
     outputs: int
+    decimals: int | None = None
 
     @property
     def single(self) -> bool:
@@ -80,7 +84,19 @@ def survey(frame: Frame, rng: np.random.Generator) -> Survey:
     bend = float(bends[min(1, len(bends) - 1)]) if len(bends) else 0.0
     smooth = bend > 20 * rounding and bend > 1e-11 * spread
     noise = rounding if smooth else max(rounding, min(2 * bend, 100 * rounding))
-    return Survey(epsilon, noise, spread, smooth, radius, values.shape[1])
+    return Survey(epsilon, noise, spread, smooth, radius, values.shape[1], _decimals(np.vstack([values, sides])))
+
+
+def _decimals(values: np.ndarray) -> int | None:
+    """The least number of decimals, up to twelve, with which all values are given; None for values that need more.
+
+    >>> _decimals(np.array([0.123, 4.5, 6.78])), _decimals(np.array([np.pi, 1.0, 2.0]))
+    (3, None)
+    """
+    if not np.all(np.isfinite(values)) or len(np.unique(values)) < 3:
+        return None
+    most = int(np.floor(-np.log10(_TELLING * _DOUBLE * np.abs(values).max())))  # beyond, rounding is that of float64
+    return next((digits for digits in range(min(most, 12) + 1) if np.all(values == np.round(values, digits))), None)
 
 
 def _curves(frame: Frame, rounding: float, radius: float, rng: np.random.Generator) -> bool:
