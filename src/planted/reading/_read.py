@@ -337,6 +337,8 @@ def _other(way: _Progress, check: Check | None, bounded: bool) -> tuple[str, str
         sentence += f": {way.evidence}"
     if check is not None:
         sentence += f"; at fresh questions the nearest network differs by {check.largest:.2g} sd"
+    if way.about is not None and way.about.single and way.about.smooth:
+        sentence += "; or it is one that float32 hides: ask a copy of the model in float64"
     return "misfit", sentence
 
 
