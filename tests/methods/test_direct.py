@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from planted import Network, PlantedRegressor, activations, match
+from planted.datasets import make_planted
 from planted.methods import Free, Problem, Search
 from planted.methods._direct import direct_attempts, direct_confirmed, direct_network, direct_runs
 from planted.methods._plainest import plainest
@@ -76,7 +77,29 @@ def test_noise_is_compared_as_before():
 
 
 def test_runs_are_bounded():
-    for n, d, k, runs in ((24, 4, 2, 100), (16, 5, 3, 0), (400, 40, 6, 1), (200, 4, 2, 0)):
+    for n, d, k, runs in ((24, 4, 2, 200), (16, 5, 3, 0), (400, 40, 6, 43), (200, 4, 2, 0)):
         X, y, _ = planted_rows(n, d, k)
         problem = Problem.of(X, y, k)
         assert direct_runs(Search.of(problem), problem) == runs
+
+
+def test_two_rows_a_weight_are_enough_by_exchanging_neurons():
+    """No single descent ends at the teacher; exchanges of one neuron at a time lead there."""
+    data = make_planted(160, 10, 8, weights="gaussian", output="mixed", random_state=0)
+    problem = Problem.of(data.X, data.y, 8)
+    search = Search.of(problem)
+    attempts = direct_attempts(search, problem)
+    assert min(attempt.loss for attempt in attempts if not attempt.grown) > 1e-6
+    network = search.whitening.network(direct_network(search, attempts[-1]))
+    assert match(network, data.teacher).weight_error < 1e-6
+
+
+def test_runs_go_on_from_those_before():
+    data = make_planted(60, 10, 5, weights="gaussian", output="mixed", noise=0.5, random_state=0)
+    problem = Problem.of(data.X, data.y, 5)
+    search = Search.of(problem)
+    few = direct_attempts(search, problem, 10 * 60 * 50**2)
+    more = direct_attempts(search, problem, 12 * 60 * 50**2, few)
+    assert len(few) == 10
+    assert len(more) == 12
+    assert more[-1].loss <= few[-1].loss

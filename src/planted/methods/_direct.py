@@ -3,10 +3,13 @@ r"""Runs of the search where rows are few: the network itself from many starts, 
 The other runs (:mod:`planted.methods._second_order`) start too wide and fit a linear function beside the neurons. Rows
 that hardly exceed the numbers of the network do not afford that: the wider problem is solved by networks that have
 nothing to do with the rows. A descent of the narrow one often ends in a local minimum, but takes milliseconds. From the
-best of some independent starts, runs go on with one of its neurons drawn anew, and a new start in between.
+best of some independent starts, runs go on with one of its neurons exchanged for one that explains much of what the
+others leave, and a new start in between.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,11 +24,14 @@ from planted.solvers import SeparableRows, variable_projection
 
 # Rows a number of the network up to which these runs are made.
 _ROWS_PER_NUMBER = 3
-_RUNS = 100
-# Rows × (hidden parameters)² of all runs together: what a step of one costs.
-_WORK = 3e7
+_RUNS = 200
+BRIEF, USUAL, LONG = 3e7, 1e9, 4e9
+"""Rows × (hidden parameters)² of all runs together, a step's cost of each: before candidates are compared, before the
+other runs, and where those have explained nothing."""
 # Independent runs at first, and one in so many afterwards.
-_FIRST, _NEW = 10, 4
+_FIRST, _NEW = 8, 6
+# Candidates for the place of a neuron, and the mean rank of the one taken.
+_DRAWN, _RANK = 200, 5.0
 AGREEING = 5
 """Independent runs in one minimum, after which no more are made if so many with a new neuron have not left it."""
 _IDLE = 20
@@ -38,14 +44,14 @@ _SAME, _PARALLEL = 1e-3, 0.98
 _STREAM = 10**6
 
 
-def direct_runs(search: Search, problem: Problem) -> int:
+def direct_runs(search: Search, problem: Problem, work: float = USUAL) -> int:
     """How many runs to make: none unless rows are few, and inputs and activation let them end at one network.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(15, 3, 2, random_state=0)
     >>> problem = Problem.of(data.X, data.y, 2)
     >>> direct_runs(Search.of(problem), problem)
-    100
+    200
     >>> problem = Problem.of(np.tile(data.X, (9, 1)), np.tile(data.y, 9), 2)
     >>> direct_runs(Search.of(problem), problem)
     0
@@ -57,11 +63,13 @@ def direct_runs(search: Search, problem: Problem) -> int:
     determined = d == problem.n_features and act.name != "quadratic"
     if not (few and determined and act.on_host):
         return 0
-    return min(_RUNS, int(_WORK / (n * (search.width * (d + problem.free.bias)) ** 2)))
+    return min(_RUNS, int(work / (n * (search.width * (d + problem.free.bias)) ** 2)))
 
 
-def direct_attempts(search: Search, problem: Problem) -> list[Attempt]:
-    """Runs until one explains every row, or several agree; the best one last.
+def direct_attempts(
+    search: Search, problem: Problem, work: float = USUAL, before: Sequence[Attempt] = ()
+) -> list[Attempt]:
+    """Runs until one explains every row, or several agree, after those made `before`; the best one last.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(15, 3, 2, random_state=0)
@@ -69,18 +77,17 @@ def direct_attempts(search: Search, problem: Problem) -> list[Attempt]:
     >>> direct_attempts(Search.of(problem), problem)[-1].loss < 1e-20
     True
     """
-    attempts: list[Attempt] = []
-    best: Attempt | None = None
+    attempts = list(before)
+    best = attempts[-1] if attempts else None
     idle = 0
     key = random.fold_in(problem.key, _STREAM)
-    for run in range(direct_runs(search, problem)):
+    rows = _separable(search)
+    for run in range(len(before), direct_runs(search, problem, work)):
         one = random.fold_in(key, run)
-        start = _hidden(search, search.start(one, search.width)[0])
-        grown = run >= _FIRST and run % _NEW > 0
-        if grown and best is not None:
-            place = int(random.bits(random.fold_in(one, 1), (1,))[0]) % search.width
-            start = np.concatenate([np.delete(_hidden(search, best.params), place, axis=0), start[:1]])
-        attempt = _run(search, start, grown=grown)
+        grown = best is not None and run >= _FIRST and run % _NEW > 0
+        drawn = _hidden(search, search.start(one, _DRAWN if grown else search.width)[0])
+        start = _exchanged(rows, _hidden(search, best.params), drawn, one) if best is not None and grown else drawn
+        attempt = _run(search, rows, start, grown=grown)
         attempts.append(attempt)
         if best is None or attempt.loss < (1 - _SAME) * best.loss:
             best, idle = attempt, 0
@@ -89,6 +96,25 @@ def direct_attempts(search: Search, problem: Problem) -> list[Attempt]:
         if best.loss <= EXACT or agreed or passed():
             break
     return [*(attempt for attempt in attempts if attempt is not best), *([best] if best else [])]
+
+
+def _exchanged(rows: SeparableRows, hidden: np.ndarray, drawn: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """Hidden rows (k, q) with one at random given up for one of those drawn.
+
+    A candidate u lowers the squared loss of the neurons that stay, their linear layers solved anew, by ‖rᵀφ‖² / ‖φ⊥‖²
+    with their residual r, φ = φ(Xu), and φ⊥ what their columns leave of it. Every other time the one taken is among the
+    best, its rank being exponential, and otherwise any: the best alone can lead to one minimum again and again.
+    """
+    place, luck, coin = random.uniform(random.fold_in(key, 1), (3,))
+    staying = np.delete(hidden, min(int(place * len(hidden)), len(hidden) - 1), axis=0)
+    point = rows.at(staying)
+    features = rows.features(rows.X @ drawn.T)
+    if rows.weight is not None:
+        features = features * rows.weight[:, None]
+    left = np.sum(features**2, axis=0) - np.sum((point.basis.T @ features) ** 2, axis=0)
+    gain = np.sum((point.residual.T @ features) ** 2, axis=0) / np.maximum(left, 1e-12 * np.max(left, initial=1e-300))
+    rank = min(int(-_RANK * np.log1p(-luck) if coin < 0.5 else luck * len(drawn)), len(drawn) - 1)
+    return np.concatenate([staying, drawn[np.argsort(-gain, kind="stable")[rank]][None]])
 
 
 def direct_network(search: Search, attempt: Attempt) -> Network:
@@ -104,16 +130,20 @@ def _hidden(search: Search, params: dict[str, np.ndarray]) -> np.ndarray:
     return np.column_stack([params["weights"], params["bias"]]) if search.free.bias else params["weights"]
 
 
-def _run(search: Search, hidden: np.ndarray, *, grown: bool) -> Attempt:
-    """Levenberg–Marquardt on the hidden rows (k, q), the outputs solved at each."""
+def _separable(search: Search) -> SeparableRows:
+    """The rows of a search, with no part of the network split off."""
     Z, free, act = search.some, search.free, search.activation
     ones = np.ones((len(Z), 1))
     nuisance = np.column_stack([Z] * free.skip + [ones] * free.intercept + [ones[:, :0]])
     X = np.column_stack([Z, ones]) if free.bias else Z
     root = None if search.share is None else np.sqrt(search.share)
     targets = np.asarray(search.targets).reshape(len(Z), -1)
-    rows = SeparableRows(X, nuisance, targets, act, root, centred=False)
-    unit = 0.5 * max(search.spread, 1e-300) ** 2 * targets.shape[1]
+    return SeparableRows(X, nuisance, targets, act, root, centred=False)
+
+
+def _run(search: Search, rows: SeparableRows, hidden: np.ndarray, *, grown: bool) -> Attempt:
+    """Levenberg–Marquardt on the hidden rows (k, q), the outputs solved at each."""
+    unit = 0.5 * max(search.spread, 1e-300) ** 2 * rows.y.shape[1]
     descents = {
         "direct": variable_projection(
             rows, hidden, steps=_STEPS, target=_ROUNDING * unit, decay=_DECAY, patience=_PATIENCE

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planted.methods._choice import Candidate, Choice
-from planted.methods._direct import direct_attempts, direct_confirmed, direct_network
+from planted.methods._direct import BRIEF, direct_attempts, direct_confirmed, direct_network
 from planted.methods._problem import Problem
 from planted.methods._question import Question
 from planted.methods._search import Search
@@ -32,7 +32,7 @@ def plainest(problem: Problem, question: Question) -> Choice | None:
     sample = problem.on_sample()
     asked = replace(sample, activation=activation, n_hidden=width, free=free)
     search = Search.of(asked)
-    attempts = direct_attempts(search, asked)
+    attempts = direct_attempts(search, asked, BRIEF)
     if not attempts or 2 * attempts[-1].loss > ROUNDED or not direct_confirmed(search, asked, attempts[-1]):
         return None
     network = search.whitening.network(direct_network(search, attempts[-1]))

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from planted.methods._direct import AGREEING, agreeing, direct_attempts, direct_network
+from planted.methods._direct import AGREEING, LONG, agreeing, direct_attempts, direct_network
 from planted.methods._method import Method
 from planted.methods._observations import observations
 from planted.methods._orient import orientation
@@ -82,7 +82,8 @@ def start(problem: Problem) -> Start:
             },
         )
 
-    direct = _direct_start(search, white, problem)
+    few = direct_attempts(search, problem)
+    direct = _direct_start(search, white, few) if few else None
     if direct is not None:
         agreed = direct.details["agreeing_runs"] >= AGREEING and not _structured(problem, direct.network)
         if explained(problem, direct) or agreed or passed():
@@ -111,17 +112,20 @@ def start(problem: Problem) -> Start:
                 return result
         if witnesses(best) > 1:
             result = conclude(best)
-            if idle >= _IDLE or not _structured(problem, result.network):
+            if not _structured(problem, result.network):
                 return _lower(result, direct)
+            if idle >= _IDLE:
+                break
     assert best is not None
-    return _lower(conclude(best), direct)
+    result = _lower(conclude(best), direct)
+    if explained(problem, result) or passed():
+        return result
+    more = direct_attempts(search, problem, LONG, few)
+    return _lower(result, _direct_start(search, white, more)) if len(more) > len(few) else result
 
 
-def _direct_start(search: Search, white: Problem, problem: Problem) -> Start | None:
-    """The best of the runs that few rows call for, refined; None where there are none."""
-    attempts = direct_attempts(search, problem)
-    if not attempts:
-        return None
+def _direct_start(search: Search, white: Problem, attempts: list[Attempt]) -> Start:
+    """The last of the runs that few rows call for, refined."""
     best = attempts[-1]
     done = _refined(white, direct_network(search, best))
     details = {"run_losses": np.array([run.loss for run in attempts]), "agreeing_runs": agreeing(best, attempts)}
