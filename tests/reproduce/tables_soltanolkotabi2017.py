@@ -108,6 +108,16 @@ def fig3(why, verdicts, rows, ones=5.5):
 FIG3 = [
     fig3("as printed", ["holds"] * 4, mixed("3a", SIZES, 5.5, every=True)),
     fig3("signs decide", ["explained", "explained", "holds", "holds"], mixed("3a", SIZES, 5.5)),
+    fig3(
+        "most are stuck, and signs decide",
+        ["fails", "explained", "holds", "holds"],
+        change(mixed("3a", SIZES, 5.5), lambda row: row["verdict"] == "not settled", verdict="stuck"),
+    ),
+    fig3(
+        "none has settled",
+        ["explained", "holds", "holds", "holds"],
+        change(mixed("3a", SIZES, 5.5, every=True), lambda row: True, verdict="not settled", loss=0.1),
+    ),
     fig3("signs do not matter", ["fails", "fails", "holds", "holds"], mixed("3a", SIZES, 5.5, by_sign=False)),
     fig3("later than luck makes it", ["fails", "fails", "holds", "holds"], mixed("3a", SIZES, 4.5, alike=True)),
     fig3("single starts are off too", ["fails", "fails", "fails", "holds"], mixed("3a", SIZES, 9, every=True)),

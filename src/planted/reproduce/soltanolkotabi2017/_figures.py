@@ -121,24 +121,33 @@ def _below(bound: float, row: dict[str, Any]) -> bool:
     return bool(row["loss"] < bound)
 
 
+def _undecided(config: Config, rows: Rows, panel: str, polished: Explanation | None = None) -> Explanation:
+    """That most descents not at zero had not settled, and that what they were converging to agrees, or is explained."""
+    finished = Curve(rows, panel, "signs", by_polish)
+    lost = [row for row in select(rows, panel=panel, reading="signs") if not by_descent(row)]
+    pending = [row for row in lost if row["verdict"] == "not settled"]
+    agrees = finished.agrees(config["within"])
+    explained = polished is not None and not agrees
+    ends = "has the explanation below" if explained else "agrees"
+    return Explanation(
+        f"within the budget its own loss does not decide, and what it was converging to {ends}",
+        f"{len(pending)} of {len(lost)} starts not at zero had not settled; {_FINISHED} {finished}",
+        2 * len(pending) >= len(lost) > 0 and (agrees or (polished is not None and polished.holds)),
+    )
+
+
 def _softplus_claims(config: Config, rows: Rows) -> list[Claim]:
     claims = []
     for panel in config["panels"]:
         plan, mine = PANELS[panel], select(rows, panel=panel, reading="signs")
         descent, finished = (Curve(rows, panel, "signs", success) for success in (by_descent, by_polish))
         single = Curve(rows, panel, "signs", by_polish, "single")
-        lost = [row for row in mine if not by_descent(row)]
-        pending = [row for row in lost if row["verdict"] == "not settled"]
         text = f"figure {panel}: in half of the problems every start reaches zero loss at this {plan.varied}"
         claims.append(
             _claim(
                 descent, f"{text}, by {_DESCENT}", config["within"],
                 f"{_open(mine)} within {config['steps']:,} steps; {_tolerant(rows, panel, 'signs')}",
-                Explanation(
-                    "within the budget its own loss does not decide, and what it was converging to agrees",
-                    f"{len(pending)} of {len(lost)} starts not at zero had not settled; {_FINISHED} {finished}",
-                    2 * len(pending) >= len(lost) > 0 and finished.agrees(config["within"]),
-                ),
+                _undecided(config, rows, panel),
             )
         )  # fmt: skip
         note = f"half of the single starts do at {single}"
@@ -174,17 +183,15 @@ def together(single: Curve, starts: int) -> float:
     return single.crossing + float(np.log(share / (1 - share))) / single.slope if single.slope > 0 else float("inf")
 
 
-def _signs_decide(
-    config: Config, rows: Rows, panel: str, success: Callable[[dict[str, Any]], bool]
-) -> Explanation:  # fmt: skip
+def _signs_decide(config: Config, rows: Rows, panel: str) -> Explanation:
     """That outputs keep their signs, so that each start succeeds by its own luck, and single starts agree.
 
     Then how late every start of a problem succeeds follows from the single ones.
     """
     mine = select(rows, panel=panel, reading="signs")
-    every, single = (Curve(rows, panel, "signs", success, starts) for starts in ("all", "single"))
+    every, single = (Curve(rows, panel, "signs", by_polish, starts) for starts in ("all", "single"))
     shares = {
-        good: np.array([row["positive"] / row["k"] for row in mine if success(row) is good]) for good in (True, False)
+        good: np.array([row["positive"] / row["k"] for row in mine if by_polish(row) is good]) for good in (True, False)
     }
     gap = error = float("nan")
     if min(map(len, shares.values())) > 1:
@@ -204,15 +211,15 @@ def _quadratic_claims(config: Config, rows: Rows) -> list[Claim]:
     claims = []
     for panel in config["panels"]:
         varied, within = PANELS[panel].varied, config["within"]
-        mine = select(rows, panel=panel, reading="signs")
+        mine, signs = select(rows, panel=panel, reading="signs"), _signs_decide(config, rows, panel)
         descent, finished = (Curve(rows, panel, "signs", success) for success in (by_descent, by_polish))
         single = Curve(rows, panel, "signs", by_polish, "single")
         ones = Curve(rows, panel, "ones", by_polish, "all", ROWS)
         text = f"figure {panel}: in half of the problems every start reaches zero loss at this {varied}"
         note = f"{_open(mine)} within {config['steps']:,} steps; {_tolerant(rows, panel, 'signs')}"
         claims += [
-            _claim(descent, f"{text}, by {_DESCENT}", within, note, _signs_decide(config, rows, panel, by_descent)),
-            _claim(finished, f"{text}, by {_FINISHED}", within, "", _signs_decide(config, rows, panel, by_polish)),
+            _claim(descent, f"{text}, by {_DESCENT}", within, note, _undecided(config, rows, panel, signs)),
+            _claim(finished, f"{text}, by {_FINISHED}", within, "", signs),
             _claim(single, f"figure {panel}: half of the single starts do, by {_FINISHED}", within),
             _claim(
                 ones, f"figure {panel}, outputs fixed at one, kd ≥ n: in half of the problems every start does, by "
