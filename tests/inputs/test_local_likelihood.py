@@ -6,12 +6,16 @@ from scipy import integrate, optimize
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from planted import activations
 from planted.inputs import (
     Gaussian,
     GaussianMixture,
     LocalFitWarning,
     LocalLikelihood,
     Logistic,
+    mean_derivative,
+    moment_error,
+    polynomial_fit,
     rule_of_remark,
 )
 from planted.inputs._bandwidth import hyvarinen
@@ -227,3 +231,37 @@ def test_scikit_learn_conventions():
 def test_mistakes_get_one_sentence(estimate, message):
     with pytest.raises(ValueError, match=message):
         estimate.fit(np.random.default_rng(0).normal(size=(20, 4)))
+
+
+def test_the_bandwidth_for_e_y_s4_serves_neurons_that_it_did_not_try():
+    """Logistic inputs, ReLU neurons: E[y Ŝ₄] against κ* = f_u''(0), with the rule's bandwidth and with the moment's."""
+    X = Logistic(2).sample(4000, random_state=0)
+    a = np.array([0.8, -0.6])
+    y = np.maximum(X @ a, 0)
+    truth = mean_derivative(Logistic(2), a, activations.get("relu"))
+    left = polynomial_fit(X, y, 4)
+    errors = {}
+    for bandwidth in ("rule", "moment"):
+        law = LocalLikelihood(bandwidth, random_state=0).fit(X)
+        tensor = law.mean_score(None, left.residual, 4) + left.fourth
+        errors[bandwidth] = abs(np.einsum("ijkl,i,j,k,l", tensor, a, a, a, a) / truth - 1)
+    assert errors["moment"] < 0.4
+    assert errors["rule"] > 2 * errors["moment"]
+    assert law.criterion_[law.bandwidth_] == min(law.criterion_.values()) < 0.4
+
+
+@pytest.mark.parametrize("density", [Gaussian([0.3, -0.2]), Logistic(2)], ids=repr)
+def test_the_error_of_the_moment_is_that_of_the_true_score_up_to_sampling(density):
+    """With the true S₄ the criterion is sampling error alone."""
+    X = density.sample(40_000, random_state=1)
+    frame = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    assert moment_error(lambda u, v: density.contract(X, u, v), X, frame) < 0.1
+    if isinstance(density, Logistic):
+        # A quartic alone, and a score that is twice too large.
+        assert moment_error(lambda u, v: 0 * X[:, 0], X, frame) > 0.1
+        assert moment_error(lambda u, v: 2 * density.contract(X, u, v), X, frame) > 0.1
+
+
+def test_no_bandwidth_for_equal_rows():
+    with pytest.raises(ValueError, match="all rows of X are equal"):
+        LocalLikelihood("moment").fit(np.ones((50, 2)))

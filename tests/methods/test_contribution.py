@@ -6,7 +6,7 @@ import numpy as np
 
 from planted import PlantedRegressor, datasets, match
 from planted.inputs import Logistic, input_law
-from planted.methods import METHODS, Problem, contribution, turned
+from planted.methods import METHODS, Problem, contribution, random_directions, turned
 from planted.objectives import ScoreLandscape
 
 
@@ -73,3 +73,17 @@ def test_score_says_when_a_form_of_its_loss_was_left_out(monkeypatch):
     data = datasets.make_planted(2000, 2, 2, inputs=Logistic(2), random_state=0)
     problem = replace(Problem.of(data.X, data.y, 2), inputs=input_law(Logistic(2), data.X))
     assert "the full-rank form of L was not minimised (T is not definite)" in METHODS["score"](problem).reason
+
+
+def test_estimated_scores_beat_random_directions():
+    """Logistic inputs, d = k = 3 and k = 2 of 4 inputs: the directions before refinement, beside random ones."""
+    for d, k, weights in ((3, 3, "orthogonal"), (4, 2, "correlated")):
+        data = datasets.make_planted(3000, d, k, weights=weights, inputs=Logistic(d), random_state=77)
+        problem = replace(Problem.of(data.X, data.y, k), inputs=input_law("local", data.X))
+        start = METHODS["score"].start(problem)
+        angles = [
+            float(turned(rows, data.teacher.weights).max())
+            for rows in (start.details["directions"], random_directions(problem))
+        ]
+        assert angles[0] < 15 < 30 < angles[1]
+        assert 0 < start.details["score_error"] < 0.5

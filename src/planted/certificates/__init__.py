@@ -1,6 +1,7 @@
 """Is this point a minimum, a saddle or a trap, and do the theorems apply to it?"""
 
-from planted.certificates._assumptions import Assumption, assumptions, average_curvature, average_slope, rho
+from planted.certificates._assumption import Assumption
+from planted.certificates._assumptions import assumptions, average_curvature, average_slope, rho
 from planted.certificates._certify import KINDS, Certificate, certify
 from planted.certificates._conv import ConvStationary
 from planted.certificates._filter_coverage import outside_theory

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +11,9 @@ from scipy.stats import norm
 
 from planted import activations
 from planted.activations import Activation
+from planted.certificates._assumption import Assumption
+from planted.certificates._assumption import assumption_row as _row
+from planted.certificates._score_assumptions import score_assumptions
 from planted.inputs import henze_zirkler
 from planted.networks import Network
 from planted.numerics.quadrature import gaussian_expectation
@@ -19,49 +21,10 @@ from planted.numerics.validation import as_matrix
 from planted.objectives import Constants, Objective, Params, named
 from planted.starts import neuron_moment
 
-Status = Literal["holds", "fails", "unknown"]
-
 _SMALL = 0.01
 _SIGNIFICANCE = 0.001
 _ZERO = 1e-10
 _SLOPE = 1e-7
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """One row of the table.
-
-    Attributes
-    ----------
-    name : str
-        The assumption.
-    status : "holds", "fails" or "unknown"
-    number : float
-        What was measured; NaN where nothing could be.
-    theorem : str
-        Which theorem needs it.
-    note : str
-        What the number is.
-    """
-
-    name: str
-    status: Status
-    number: float
-    theorem: str
-    note: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The same as a dictionary, with None for a number that is not finite."""
-        row = asdict(self)
-        return {**row, "number": self.number if np.isfinite(self.number) else None}
-
-    def __str__(self) -> str:
-        return f"{self.status:8} {self.name} ({self.note} = {self.number:.3g}; {self.theorem})"
-
-
-def _row(name: str, holds: bool | None, number: float, theorem: str, note: str) -> Assumption:
-    status: Status = "unknown" if holds is None else "holds" if holds else "fails"
-    return Assumption(name, status, float(number), theorem, note)
 
 
 def average_slope(activation: Activation, sigma: float) -> float:
@@ -217,7 +180,7 @@ def _of_tensor_start(act: Activation, norms: np.ndarray) -> Iterator[Assumption]
 def _of_constants(constants: Constants) -> Iterator[Assumption]:
     """What G, F and their relatives assume, from the outputs (or κ*_i) that the loss itself estimated."""
     least, most = constants.smallest_output, constants.largest_output
-    needs = "ge2017 2.3 and A.4, gao2018 3"
+    needs = "ge2017 2.3 and A.4, gao2018 2 (Assumption 2(b))"
     yield _row("outputs are positive", least > 0, least, needs, "least output, as the loss estimates it")
     yield _row("κ* is finite", least > 0, most / least if least > 0 else np.inf, needs, "κ* = largest / least output")
     slack = 1 + 1e-9
@@ -315,4 +278,5 @@ def assumptions_of(objective: Objective, params: Params) -> list[Assumption]:
     single = "weights" in named(params) and np.ndim(named(params).get("output", objective.output)) <= 1
     network = cast(Network | None, objective.network(params) if single else None)
     rows = assumptions(X, network, objective.activation)
-    return rows if objective.constants is None else rows + list(_of_constants(objective.constants))
+    rows += [] if objective.constants is None else _of_constants(objective.constants)
+    return rows + list(score_assumptions(objective, params))

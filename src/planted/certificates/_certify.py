@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from planted.certificates._assumptions import Assumption, assumptions_of
+from planted.certificates._assumption import Assumption
+from planted.certificates._assumptions import assumptions_of
 from planted.certificates._conv import ConvStationary, recognise, turn
 from planted.certificates._degenerate import examine
 from planted.certificates._global import global_verdict

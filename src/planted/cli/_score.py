@@ -28,7 +28,10 @@ def score(
     order: Annotated[int, typer.Option(min=1, max=4, help="m of ∇^m f / f; 3 and 4 want --degree 4.")] = 1,
     bandwidth: Annotated[
         str,
-        typer.Option(help="A positive number; 'rule' (s·n^(-1/(2p+2+d)), s the spread); 'held-out' (score matching)."),
+        typer.Option(
+            help="A positive number; 'rule' (s·n^(-1/(2p+2+d)), s the spread); 'held-out' (score matching, for S₁); "
+            "'moment' (least error of E[y S₄])."
+        ),
     ] = "rule",
     degree: Annotated[
         int, typer.Option(min=1, max=4, help="p of the local polynomial; 2 takes any number of inputs, others up to 3.")
@@ -93,16 +96,16 @@ def bandwidth_from(text: str) -> float | str:
     (0.5, 'rule')
     >>> bandwidth_from("wide")
     Traceback (most recent call last):
-    ValueError: --bandwidth must be a positive number, 'rule' or 'held-out', not 'wide'
+    ValueError: --bandwidth must be a positive number, 'rule', 'held-out' or 'moment', not 'wide'
     """
-    if text in ("rule", "held-out"):
+    if text in ("rule", "held-out", "moment"):
         return text
     try:
         value = float(text)
     except ValueError:
         value = float("nan")
     if not 0 < value < float("inf"):
-        raise ValueError(f"--bandwidth must be a positive number, 'rule' or 'held-out', not {text!r}")
+        raise ValueError(f"--bandwidth must be a positive number, 'rule', 'held-out' or 'moment', not {text!r}")
     return value
 
 

@@ -7,9 +7,11 @@ from planted.inputs._gaussian import Gaussian
 from planted.inputs._gaussianity import Gaussianity, gaussianity
 from planted.inputs._henze_zirkler import Normality, henze_zirkler
 from planted.inputs._law import InputLaw, check_inputs, input_law
-from planted.inputs._local_likelihood import LocalFit, LocalFitWarning, LocalLikelihood
+from planted.inputs._local_likelihood import LocalFit, LocalFitWarning, LocalLikelihood, LowDegreeWarning
 from planted.inputs._mean_derivative import mean_derivative
 from planted.inputs._mixture import GaussianMixture
+from planted.inputs._moment_bandwidth import bandwidth_for_moment, moment_error
+from planted.inputs._polynomial import PolynomialFit, affordable_degree, polynomial_fit
 from planted.inputs._product import HyperbolicSecant, Laplace, Logistic, ProductDensity, StudentT
 from planted.inputs._radial import RadialLaw, gaussian_radius
 from planted.inputs._scores import score_tensor
@@ -27,17 +29,23 @@ __all__ = [
     "LocalFitWarning",
     "LocalLikelihood",
     "Logistic",
+    "LowDegreeWarning",
     "Normality",
+    "PolynomialFit",
     "ProductDensity",
     "RadialLaw",
     "SingularScoreWarning",
     "StudentT",
+    "affordable_degree",
+    "bandwidth_for_moment",
     "check_inputs",
     "gaussian_radius",
     "gaussianity",
     "henze_zirkler",
     "input_law",
     "mean_derivative",
+    "moment_error",
+    "polynomial_fit",
     "rule_of_remark",
     "score_tensor",
 ]

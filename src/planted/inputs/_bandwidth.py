@@ -23,7 +23,7 @@ from planted.names import unknown
 from planted.numerics.precision import float64
 from planted.numerics.seeding import key_from
 
-_RULES = ("rule", "held-out")
+_RULES = ("rule", "held-out", "moment")
 _HELD_OUT = 400
 _FITTED = 20_000
 _FACTORS = tuple(2.0 ** (k / 2) for k in range(-3, 6))
@@ -41,14 +41,14 @@ def rule_of_remark(n: int, d: int, degree: int, spread: float = 1.0) -> float:
 def choose_bandwidth(
     X: np.ndarray, bandwidth: Any, degree: int, min_neighbours: float, random_state: Any = None
 ) -> tuple[float, dict[float, float] | None]:
-    """The bandwidth that was asked for, and Hyvärinen's criterion by bandwidth where that decided.
+    """The bandwidth that was asked for, and Hyvärinen's criterion by bandwidth where that decided; not for "moment".
 
     >>> choose_bandwidth(np.eye(2), 0.5, 2, 3.0)
     (0.5, None)
     """
     if not isinstance(bandwidth, str):
         if isinstance(bandwidth, bool) or not (np.isfinite(bandwidth) and bandwidth > 0):
-            raise ValueError(f"bandwidth must be a positive number, 'rule' or 'held-out', not {bandwidth!r}")
+            raise ValueError(f"bandwidth must be a positive number, 'rule', 'held-out' or 'moment', not {bandwidth!r}")
         return float(bandwidth), None
     if bandwidth not in _RULES:
         raise ValueError(unknown("bandwidth", bandwidth, _RULES))

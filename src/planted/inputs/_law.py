@@ -98,7 +98,7 @@ def check_inputs(inputs: Any) -> None:
 
 def _named(name: str, rows: Any) -> InputLaw:
     if name == "local":
-        return InputLaw(LocalLikelihood(), False, "its family was named")
+        return InputLaw(LocalLikelihood("moment", random_state=0), False, "its family was named")
     if name != "auto":
         return InputLaw(_FAMILIES[name].fit(rows), name == "gaussian", "its family was named, its parameters fitted")
     normality = gaussianity(rows)

@@ -32,6 +32,7 @@ from planted.inputs._bandwidth import choose_bandwidth
 from planted.inputs._base import checked_order
 from planted.inputs._kernel_sums import kernel_sums
 from planted.inputs._local_likelihood_general import MAX_FEATURES, fit_general
+from planted.inputs._moment_bandwidth import bandwidth_for_moment
 from planted.inputs._scores import score_contraction, score_tensor
 from planted.numerics.precision import float64
 from planted.numerics.validation import as_matrix
@@ -46,6 +47,10 @@ OK, FEW, FLAT, DIVERGED = "ok", "too few neighbours", "neighbours lie in a subsp
 
 class LocalFitWarning(UserWarning):
     """Some query points have no usable local fit."""
+
+
+class LowDegreeWarning(UserWarning):
+    """S₄ comes from local polynomials of a degree below 4, against Assumption 1(a) of Gao et al. (2018)."""
 
 
 @dataclass(frozen=True)
@@ -130,23 +135,24 @@ class LocalLikelihood(BaseEstimator):
 
     Parameters
     ----------
-    bandwidth : float, "rule" or "held-out"
+    bandwidth : float, "rule", "held-out" or "moment"
         h; "rule" is h = s n^{−1/(2p+2+d)} of Remark 1 with s the root of the inputs' mean variance;
-        "held-out" minimises Hyvärinen's score-matching criterion on held-out rows.
+        "held-out" minimises Hyvärinen's score-matching criterion on held-out rows, good for S₁; "moment" minimises the
+        error of E[y Ŝ₄] for functions y whose E[y S₄] is known (:func:`bandwidth_for_moment`), good for the loss L.
     degree : int
         p, 1 to 4. Degree 2 has a closed form for any number of inputs; others need at most three.
     min_neighbours : float, optional
         Effective neighbours (Σw)²/Σw² that a query point must have; by default what a unique solution needs:
         d + 1 for degree 2, otherwise the number of coefficients of the polynomial.
     random_state : None, int, RandomState or Generator
-        Decides which rows "held-out" holds out.
+        Decides which rows "held-out" holds out, and which functions "moment" tries.
 
     Attributes
     ----------
     bandwidth_ : float
     n_features_in_ : int
     criterion_ : dict or None
-        With "held-out": Hyvärinen's criterion by bandwidth.
+        With "held-out": Hyvärinen's criterion by bandwidth; with "moment": the relative error of E[y Ŝ₄].
 
     Examples
     --------
@@ -187,15 +193,26 @@ class LocalLikelihood(BaseEstimator):
         self._centre = rows.mean(axis=0)
         self._points = rows - self._centre
         self._own_fit: LocalFit | None = None
-        self.bandwidth_, self.criterion_ = choose_bandwidth(
-            rows, self.bandwidth, self.degree, self.min_neighbours_, self.random_state
-        )
+        self.bandwidth_, self.criterion_ = self._chosen(rows)
         return self
+
+    def _chosen(self, rows: np.ndarray) -> tuple[float, dict[float, float] | None]:
+        if isinstance(self.bandwidth, str) and self.bandwidth == "moment":
+            return bandwidth_for_moment(rows, self.degree, self._with, self.random_state)
+        return choose_bandwidth(rows, self.bandwidth, self.degree, self.min_neighbours_, self.random_state)
+
+    def _with(self, bandwidth: float, rows: np.ndarray) -> LocalLikelihood:
+        return LocalLikelihood(bandwidth, self.degree, self.min_neighbours).fit(rows)
 
     @property
     def n_features(self) -> int:
         """Number of inputs d."""
         return self.n_features_in_
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows that it was fitted to."""
+        return len(self._points)
 
     @float64
     def local_fit(self, x: ArrayLike | None = None) -> LocalFit:

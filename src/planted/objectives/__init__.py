@@ -63,7 +63,7 @@ from planted.objectives._quadratic import (
     quadratic_verdict,
     residual_matrix,
 )
-from planted.objectives._score_landscape import ScoreLandscape
+from planted.objectives._score_landscape import ScoreLandscape, score_span
 from planted.objectives._squared import PopulationSquared, Squared
 from planted.objectives._symmetric_part import SymmetricPart
 from planted.objectives._tensor_sum import PopulationTensorSum, TensorSum
@@ -145,6 +145,7 @@ __all__ = [
     "residual_matrix",
     "row_jacobian",
     "score_matrix",
+    "score_span",
     "score_weights",
     "smallest_curvature",
     "smallest_eigenpair",

@@ -97,7 +97,7 @@ class PopulationScoreLandscape(Objective):
             T = (directions.T * tau) @ directions
             # In coordinates that whiten T the weights are κ_i/τ_i².
             scaled = scaled / tau**2
-        self.form = form
+        self.form, self.inputs = form, inputs
         self.kappa = sign * kappa
         self.signs_agree = bool(np.all(self.kappa > 0))
         self.constants = score_constants(scaled, mu, lam, exact=True)

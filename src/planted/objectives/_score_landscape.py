@@ -21,8 +21,9 @@ holds in coordinates that whiten T, where the rows √τ_i a*_i are orthonormal:
 needs τ_i of one sign, as ReLU neurons with positive outputs have whatever the density, since E[φ''(a·x)] is the
 density of a·x at zero. With outputs of both signs T is indefinite and defines no norm.
 
-Variance reduction. Any polynomial q of degree ≤ 3 has E[q(x) S₄(x)] = E[∇⁴q] = 0, so subtracting from y the
-quadratic that fits it best leaves the expectation and removes most of the variance. (The score functions S_1, S_2
+Variance reduction. Any polynomial q has E[q(x) S₄(x)] = E[∇⁴q], so that the polynomial of degree 4 that fits y best is
+subtracted from y and its constant ∇⁴q added to E[(y − q) S₄] (`_polynomial.py`): the expectation stays, most of the
+variance goes, and an estimated S₄ does harm in proportion to what q leaves of y only. (The score functions S_1, S_2
 themselves would not do: unless x is Gaussian they are not orthogonal to S_4.)
 """
 
@@ -37,7 +38,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planted.inputs import LocalLikelihood, SingularScoreWarning
+from planted.inputs import LocalLikelihood, LowDegreeWarning, SingularScoreWarning, polynomial_fit
 from planted.names import unknown
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_matrix, as_rows
@@ -46,46 +47,11 @@ from planted.objectives._full_rank import Outputs, full_rank_constants, whitenin
 from planted.objectives._pair_form import SMALL, Constants, PairForm
 from planted.objectives._score_pairs import TensorPairs, pairs_for, query_points
 
-_ROWS_PER_COEFFICIENT = 8
 _LEAST_RATIO = 0.05
-_BLOCK = 4096
 FORMS = ("auto", "orthogonal", "mixed-sign", "full-rank")
 # An eigenvalue of the other sign counts when it is this many standard errors below zero.
 _SIGNIFICANT = 4.0
-
-
-def polynomial_residual(X: np.ndarray, y: np.ndarray, degree: int, weight: np.ndarray | None = None) -> np.ndarray:
-    """y (n,) less its least-squares polynomial of degree ≤ 2 in the columns of X (n, d), rows weighted by `weight`.
-
-    The degree is lowered until there are eight rows a coefficient, as fitting more would take signal with it.
-    Normal equations of standardised columns, a block of rows at a time; a block of the design matrix has
-    1 + d + d(d+1)/2 columns, since those are its coefficients.
-
-    >>> X = np.random.default_rng(0).normal(size=(100, 1))
-    >>> bool(np.abs(polynomial_residual(X, 1 + X[:, 0] ** 2, 2)).max() < 1e-9)
-    True
-    """
-    n, d = X.shape
-    sizes = (1, 1 + d, 1 + d + d * (d + 1) // 2)
-    while degree and n < _ROWS_PER_COEFFICIENT * sizes[degree]:
-        degree -= 1
-    spread = X.std(axis=0)
-    z = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    upper = np.triu_indices(d)
-
-    def design(start: int) -> np.ndarray:
-        rows = z[start : start + _BLOCK]
-        parts = [np.ones((len(rows), 1)), rows, rows[:, upper[0]] * rows[:, upper[1]]]
-        return np.concatenate(parts[: degree + 1], axis=1)
-
-    gram, cross = np.zeros((sizes[degree],) * 2), np.zeros(sizes[degree])
-    for start in range(0, n, _BLOCK):
-        block = design(start)
-        weighted = block if weight is None else block * weight[start : start + _BLOCK, None]
-        gram += weighted.T @ block
-        cross += weighted.T @ y[start : start + _BLOCK]
-    coefficients = np.linalg.lstsq(gram, cross, rcond=None)[0]
-    return np.concatenate([y[start : start + _BLOCK] - design(start) @ coefficients for start in range(0, n, _BLOCK)])
+_FOURTH = 4
 
 
 def score_constants(kappa: np.ndarray, mu: float | None, lam: float | None, exact: bool = False) -> Constants:
@@ -137,8 +103,9 @@ class ScoreLandscape(Objective):
     n_hidden : int, optional
         Number of teacher neurons k ≤ d, d if omitted. For k < d their span is estimated from E[y S₂], which
         needs E[φ''(a*_i·x)] ≠ 0.
-    variance_reduction : bool
-        Subtract the best quadratic from y first.
+    variance_reduction : bool or int
+        Take the polynomial of this degree, at most 4, that fits y best out of y, and add its fourth derivative to
+        E[y S₄]. True is 4, or less where there are fewer than 20 rows a coefficient or more than 1,001 coefficients.
     sample_weight : array (n,), optional
         Row weights in every average; the law of the inputs is taken as given.
 
@@ -150,6 +117,8 @@ class ScoreLandscape(Objective):
         The form that is used: "orthogonal", "mixed-sign", "full-rank" or "full-rank, mixed-sign".
     kappa : array (k,)
         Estimates of s κ*_i (of s κ*_i/τ_i² in the full-rank form), largest first.
+    inputs : Density or LocalLikelihood
+        The law of the rows, as it was given.
     signs_agree : bool
         Whether no κ*_i has significantly the other sign, as Assumption 2(a) asks; only the mixed-sign forms
         recover where it is False.
@@ -185,24 +154,24 @@ class ScoreLandscape(Objective):
         form: str = "auto",
         delta: float | None = 0.0,
         n_hidden: int | None = None,
-        variance_reduction: bool = True,
+        variance_reduction: bool | int = True,
         sample_weight: ArrayLike | None = None,
     ) -> None:
         rows, targets = as_rows(X, y)
         self._check(rows, inputs, form)
+        most = _degree(variance_reduction)
         k = min(n_hidden or rows.shape[1], rows.shape[1])
         weight = _relative(sample_weight, len(rows))
 
-        def rest(degree: int) -> np.ndarray:
-            # Every average below is linear in y, so that weighting y weights its row.
-            left = polynomial_residual(rows, targets, degree, weight) if variance_reduction else targets
-            return left if weight is None else weight * left
-
-        reduced = rest(2)
-        self.pairs = pairs_for(rows, reduced, inputs)
+        # Every average below is linear in y, so that weighting y weights its row.
+        factor = 1.0 if weight is None else weight
+        polynomial = polynomial_fit(rows, targets, most, weight) if most else None
+        reduced = factor * (targets if polynomial is None else polynomial.residual)
+        fourth = None if polynomial is None else polynomial.fourth
+        self.pairs = pairs_for(rows, reduced, inputs, fourth)
         basis, T = np.eye(rows.shape[1]), np.eye(rows.shape[1])
         if form == "full-rank" or k < rows.shape[1]:
-            T, basis = _teacher_span(inputs.mean_score(query_points(rows, inputs), rest(1), 2), k)
+            T, basis = _teacher_span(_second_moment(rows, targets, inputs, min(most, 2), weight), k)
         if form == "full-rank":
             basis = whitening(T, k)
         else:
@@ -219,7 +188,7 @@ class ScoreLandscape(Objective):
         if form in ("auto", "full-rank") and not self.signs_agree:
             self.form = "mixed-sign" if form == "auto" else "full-rank, mixed-sign"
         if self.form.endswith("mixed-sign"):
-            self.pairs = TensorPairs.absolute(rows, reduced, inputs, basis)
+            self.pairs = TensorPairs.absolute(rows, reduced, inputs, basis, fourth)
             self.kappa = sign * spectrum[np.argsort(-np.abs(spectrum))[:k]]
             sign, weights = 1.0, np.abs(self.kappa)
         else:
@@ -230,7 +199,8 @@ class ScoreLandscape(Objective):
         self.sign = to_jax(sign)
         self.lam, self.delta = to_jax(self.constants.lam), to_jax(self.constants.delta)
         self.pairs.mu = to_jax(self.constants.mu)
-        self._sample = rows, reduced, inputs
+        self.inputs = inputs
+        self._sample = rows, reduced, inputs, fourth
 
     def pair_form(self) -> Any:
         """That of Theorem 2 for as many neurons as inputs; None with an ℓ2 term or κ*_i of both signs."""
@@ -243,13 +213,13 @@ class ScoreLandscape(Objective):
     @float64
     def on_parts(self, count: int) -> list[ScoreLandscape] | None:
         """L on disjoint parts of its rows, T that of all; None for estimated scores, which need all rows."""
-        X, y, inputs = self._sample
+        X, y, inputs, fourth = self._sample
         if self.form.endswith("mixed-sign") or isinstance(inputs, LocalLikelihood):
             return None
         held = {name: getattr(self, name) for name in self._arrays}
         objectives = []
         for i in range(count):
-            pairs = pairs_for(X[i::count], y[i::count], inputs)
+            pairs = pairs_for(X[i::count], y[i::count], inputs, fourth)
             pairs.mu = self.pairs.mu
             objectives.append(ScoreLandscape._build(**held | {"pairs": pairs}))
         return objectives
@@ -267,6 +237,13 @@ class ScoreLandscape(Objective):
                 f"{type(inputs).__name__} inputs have no fourth score function: L then measures the coordinate axes, "
                 "not the teacher; HyperbolicSecant has a similar shape and a smooth density",
                 SingularScoreWarning,
+                stacklevel=4,
+            )
+        if isinstance(inputs, LocalLikelihood) and inputs.degree < _FOURTH:
+            warnings.warn(
+                f"S₄ comes from local polynomials of degree {inputs.degree}, below the 4 of Assumption 1(a) of Gao et "
+                "al. (2018): however many rows there are, what they leave out of it stays",
+                LowDegreeWarning,
                 stacklevel=4,
             )
 
@@ -330,6 +307,18 @@ class ScoreLandscape(Objective):
         return self.sign * product @ self.projector + rest
 
 
+def _degree(variance_reduction: bool | int) -> int:
+    """The degree that `variance_reduction` asks for.
+
+    >>> _degree(True), _degree(False), _degree(2)
+    (4, 0, 2)
+    """
+    degree = _FOURTH * variance_reduction if isinstance(variance_reduction, bool) else variance_reduction
+    if degree not in range(_FOURTH + 1):
+        raise ValueError(f"variance_reduction must be True, False or a degree up to 4, not {variance_reduction!r}")
+    return int(degree)
+
+
 def _relative(sample_weight: ArrayLike | None, n: int) -> np.ndarray | None:
     """Row weights (n,) with mean one, or None.
 
@@ -342,6 +331,33 @@ def _relative(sample_weight: ArrayLike | None, n: int) -> np.ndarray | None:
     if len(weight) != n or np.any(weight < 0) or weight.sum() == 0:
         raise ValueError(f"sample_weight must be {n} non-negative numbers, not all zero")
     return weight / weight.mean()
+
+
+def _second_moment(X: np.ndarray, y: np.ndarray, inputs: Any, degree: int, weight: np.ndarray | None) -> np.ndarray:
+    """E[y S₂] (d, d) as ∇²q + E[(y − q) S₂] for the best polynomial q of degree ≤ 2."""
+    fit = polynomial_fit(X, y, degree, weight)
+    left = fit.residual if weight is None else weight * fit.residual
+    moment: np.ndarray = inputs.mean_score(query_points(X, inputs), left, 2) + fit.second
+    return moment
+
+
+def score_span(
+    X: np.ndarray, y: np.ndarray, inputs: Any, n_hidden: int, sample_weight: ArrayLike | None = None
+) -> np.ndarray:
+    """Orthonormal columns (d, k) that span the k neurons' weights: leading eigenvectors of E[y S₂].
+
+    Needs E[φ''(a*_i·x)] ≠ 0. y is a function of Xᵀ's projection on the span but for noise, so that the law of the
+    projected rows, in k dimensions, does in place of that of all d inputs.
+
+    >>> from planted.datasets import make_planted
+    >>> from planted.inputs import Logistic
+    >>> data = make_planted(20_000, 4, 2, inputs=Logistic(4), random_state=0)
+    >>> span = score_span(data.X, data.y, Logistic(4), 2)
+    >>> bool(np.linalg.norm(data.teacher.weights @ span, axis=1).min() > 0.99)
+    True
+    """
+    rows, targets = as_rows(X, y)
+    return _teacher_span(_second_moment(rows, targets, inputs, 2, _relative(sample_weight, len(rows))), n_hidden)[1]
 
 
 def _teacher_span(moment: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -145,6 +145,49 @@ class ProductPairs(RowObjective):
         return pairs - (1 + self.mu) * singles
 
 
+class PolynomialPairs(Objective):
+    r"""Q of y as Q of what a polynomial q leaves of y, over rows, plus that of the constant tensor ∇⁴q."""
+
+    _arrays = ("rest", "polynomial")
+
+    rest: Any
+    polynomial: TensorPairs
+
+    @classmethod
+    def of(cls, rest: Any, fourth: np.ndarray) -> PolynomialPairs:
+        """From Q over the residuals of y and ∇⁴q (d, d, d, d), with μ = −1."""
+        return cls._build(rest=rest, polynomial=TensorPairs._build(tensor=to_jax(fourth), mu=jnp.asarray(-1.0)))
+
+    @property
+    def mu(self) -> jax.Array:
+        """μ of both parts."""
+        value: jax.Array = self.rest.mu
+        return value
+
+    @mu.setter
+    def mu(self, value: jax.Array) -> None:
+        self.rest.mu = self.polynomial.mu = value
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """Number of inputs d."""
+        return self.polynomial.n_features
+
+    def traced_value(self, params: Params) -> jax.Array:
+        """The sum of both."""
+        return self.rest.traced_value(params) + self.polynomial.traced_value(params)
+
+    def traced_value_and_gradient(self, params: Params) -> tuple[jax.Array, Params]:
+        """The rows' part block by block."""
+        value, gradient = self.rest.traced_value_and_gradient(params)
+        other, slope = self.polynomial.traced_value_and_gradient(params)
+        return value + other, gradient + slope
+
+    def traced_hvp(self, params: Params, direction: Params) -> Params:
+        """The rows' part block by block."""
+        return self.rest.traced_hvp(params, direction) + self.polynomial.traced_hvp(params, direction)
+
+
 class TensorPairs(Objective):
     r"""Q from the average tensor E[y S₄(x)] (d, d, d, d), for densities without a cheaper form.
 
@@ -159,25 +202,28 @@ class TensorPairs(Objective):
     mu: jax.Array
 
     @classmethod
-    def of(cls, X: np.ndarray, y: np.ndarray, inputs: Any) -> TensorPairs:
-        """Q over rows X (n, d), y (n,), with μ = −1."""
+    def of(cls, X: np.ndarray, y: np.ndarray, inputs: Any, fourth: np.ndarray | None = None) -> TensorPairs:
+        """Q over rows X (n, d), y (n,), with μ = −1; `fourth` (d, d, d, d) is added to the tensor."""
         if X.shape[1] > LARGEST_TENSOR:
             raise ValueError(
                 f"{type(inputs).__name__} needs a tensor of d⁴ entries, which is too much for {X.shape[1]} inputs; "
                 f"use at most {LARGEST_TENSOR}, or a Gaussian, mixture or product density"
             )
         tensor = inputs.mean_score(query_points(X, inputs), y, 4)
-        return cls._build(tensor=to_jax(tensor), mu=jnp.asarray(-1.0))
+        whole = tensor if fourth is None else tensor + fourth
+        return cls._build(tensor=to_jax(whole), mu=jnp.asarray(-1.0))
 
     @classmethod
-    def absolute(cls, X: np.ndarray, y: np.ndarray, inputs: Any, basis: np.ndarray) -> TensorPairs:
+    def absolute(
+        cls, X: np.ndarray, y: np.ndarray, inputs: Any, basis: np.ndarray, fourth: np.ndarray | None = None
+    ) -> TensorPairs:
         """The same for |M|, the unfolding M (k², k²) of the tensor in coordinates where the teacher is orthonormal.
 
         `basis` is W (d, k) with orthonormal o_i = Wᵀ√τ_i a*_i. The k largest eigenvalues of M are κ*_i/τ_i², with
         eigenvectors o_i ⊗ o_i, so that |M| = Σ_i |κ*_i|/τ_i² (o_i o_iᵀ) ⊗ (o_i o_iᵀ) whatever the signs; W† takes
         it back. For orthonormal a*_i, W = I and τ_i = 1.
         """
-        single, k = cls.of(X, y, inputs), basis.shape[1]
+        single, k = cls.of(X, y, inputs, fourth), basis.shape[1]
         values, vectors = np.linalg.eigh(_in_frame(np.asarray(single.tensor), basis).reshape(k * k, k * k))
         leading = np.argsort(-np.abs(values))[:k]
         matrix = (vectors[:, leading] * np.abs(values[leading])) @ vectors[:, leading].T
@@ -217,8 +263,8 @@ def query_points(X: np.ndarray, inputs: Any) -> np.ndarray | None:
     return None if isinstance(inputs, LocalLikelihood) and inputs.knows(X) else X
 
 
-def pairs_for(X: np.ndarray, y: np.ndarray, inputs: Any) -> MixturePairs | ProductPairs | TensorPairs:
-    """Q in the cheapest form that the density allows (call under float64).
+def pairs_for(X: np.ndarray, y: np.ndarray, inputs: Any, fourth: np.ndarray | None = None) -> Any:
+    """Q in the cheapest form that the density allows (call under float64); `fourth` is ∇⁴q of what was taken off y.
 
     >>> from planted.numerics.precision import float64
     >>> Q = float64(pairs_for)(np.array([[2.0]]), np.ones(1), Gaussian([0.0]))
@@ -228,7 +274,9 @@ def pairs_for(X: np.ndarray, y: np.ndarray, inputs: Any) -> MixturePairs | Produ
     if isinstance(inputs, Gaussian):
         inputs = GaussianMixture([1.0], inputs.mean[None], inputs.cov[None])
     if isinstance(inputs, GaussianMixture):
-        return MixturePairs.of(to_jax(X), to_jax(y), inputs)
-    if isinstance(inputs, ProductDensity):
-        return ProductPairs.of(to_jax(X), to_jax(y), inputs)
-    return TensorPairs.of(X, y, inputs)
+        rest: Any = MixturePairs.of(to_jax(X), to_jax(y), inputs)
+    elif isinstance(inputs, ProductDensity):
+        rest = ProductPairs.of(to_jax(X), to_jax(y), inputs)
+    else:
+        return TensorPairs.of(X, y, inputs, fourth)
+    return rest if fourth is None else PolynomialPairs.of(rest, fourth)

@@ -7,24 +7,25 @@ not known beforehand, so both are minimised, and least squares on all rows tells
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from planted.inputs import Gaussian, LocalLikelihood
+from planted.inputs import Gaussian, LocalLikelihood, LowDegreeWarning
 from planted.methods._directions import obstacle_of_width, start_from_directions
 from planted.methods._method import Method
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.numerics import random
-from planted.objectives import ScoreLandscape, read_off, whitening
+from planted.objectives import ScoreLandscape, read_off, score_span, whitening
 from planted.solvers import Descent, lbfgs
 from planted.starts import random_rows
 
 _STARTS = 4
-_FOURTH = 4
+_QUADRATIC, _FOURTH = 2, 4
 _FORMS = ("full-rank", "auto")
 _WORDS = {"full-rank": "full-rank", "auto": "orthonormal"}
 
@@ -51,11 +52,17 @@ def _minimise(L: ScoreLandscape, problem: Problem, key: np.ndarray) -> _Candidat
     return _Candidate(L, run, rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
+def _moment_error(law: LocalLikelihood) -> float | None:
+    """The relative error of E[y Ŝ₄] on functions whose moment is known, where the bandwidth was chosen by it."""
+    return law.criterion_[law.bandwidth_] if law.bandwidth == "moment" and law.criterion_ is not None else None
+
+
 def start(problem: Problem) -> Start:
     """Minimise L for a network with full-rank weights, n_hidden ≤ d, from rows with a known or estimated density.
 
-    Local scores are estimated on whitened rows, since their kernel is the same in all directions. A LocalLikelihood
-    that has its own data already, or a density, is used on the rows as they are. Each form of L is minimised by L-BFGS
+    Local scores are estimated on whitened rows, since their kernel is the same in all directions; with fewer neurons
+    than inputs on the rows' projection to the span of E[y Ŝ₂], on which alone y depends. A LocalLikelihood that has its
+    own data already, or a density, is used on the rows as they are. Each form of L is minimised by L-BFGS
     from four random starts. The directions with the least residual of a least-squares output layer are the start;
     `details` holds both residuals, and the directions before refinement. Row weights enter L and the refinement; a law
     that is fitted to the rows, and the test behind "auto", take all rows alike.
@@ -70,23 +77,31 @@ def start(problem: Problem) -> Start:
     """
     survey, d = problem.survey, problem.n_features
     X, y, weight = survey.X, survey.y, survey.weight
-    law, frame, Z = problem.inputs.law, Gaussian(np.zeros(d)), X
+    law, frame, Z, span = problem.inputs.law, Gaussian(np.zeros(d)), X, np.eye(d)
     if isinstance(law, LocalLikelihood) and not hasattr(law, "n_features_in_"):
         frame = Gaussian.fit(X)
         Z = frame.whiten(X)
+        if problem.n_hidden < d:
+            span = score_span(Z, y, clone(law).set_params(degree=_QUADRATIC).fit(Z), problem.n_hidden, weight)
+            Z = Z @ span
         law = clone(law).fit(Z)
     details: dict[str, Any] = {"inputs": str(problem.inputs), "residuals": {}}
     descents: dict[str, Descent] = {}
     best: tuple[float, Start] | None = None
     remarks: list[str] = []
     if isinstance(law, LocalLikelihood) and law.degree < _FOURTH:
+        details["score_error"] = error = _moment_error(law)
+        known = "an unknown amount" if error is None else f"{error:.0%}"
         remarks.append(
             f"S₄ is estimated by local likelihood of degree {law.degree}, below the 4 of Assumption 1(a) of Gao et al. "
-            "(2018), so that L may not see the weights and the refinement alone decide; a density would do better"
+            f"(2018), and E[g Ŝ₄] of smooth neurons g is {known} off; a density would do better"
         )
     for form, key in zip(_FORMS, random.split(problem.key, len(_FORMS)), strict=True):
         try:
-            L = ScoreLandscape(Z, y, law, form=form, n_hidden=problem.n_hidden, sample_weight=weight)
+            with warnings.catch_warnings():
+                # The remark says it, with what is known of the error.
+                warnings.simplefilter("ignore", LowDegreeWarning)
+                L = ScoreLandscape(Z, y, law, form=form, n_hidden=problem.n_hidden, sample_weight=weight)
         except ValueError as error:
             # T is not definite, or a moment vanishes: this form cannot be written down for these rows.
             details[f"{form} form"] = str(error)
@@ -94,7 +109,7 @@ def start(problem: Problem) -> Start:
             continue
         candidate = _minimise(L, problem, key)
         descents[f"score, {L.form}"] = candidate.run
-        begin = start_from_directions(problem, frame.unwhiten_weights(candidate.directions)[0], "score")
+        begin = start_from_directions(problem, frame.unwhiten_weights(candidate.directions @ span.T)[0], "score")
         residual = float(np.average((begin.network.predict(X) - y) ** 2, weights=weight))
         details["residuals"][L.form] = residual / float(np.var(y))
         if best is None or residual < best[0]:

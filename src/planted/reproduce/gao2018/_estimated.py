@@ -43,7 +43,7 @@ def estimated(h: float) -> str:
 
 def _treated(X: np.ndarray, y: np.ndarray, law: Any, treatment: str, mu: float) -> ScoreLandscape:
     """L of a law: μ and λ by its rule, or the printed μ with the λ = 4 max(μ, 1) κ_max that this μ asks for."""
-    reduce = treatment == REDUCED
+    reduce = 2 if treatment == REDUCED else False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         L = ScoreLandscape(X, y, law, form="orthogonal", variance_reduction=reduce)
