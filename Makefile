@@ -17,7 +17,7 @@ QUICK  := tests/networks tests/numerics tests/reading tests/datasets/test_datase
   src/planted/networks src/planted/numerics src/planted/activations src/planted/cli src/planted/datasets
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick slow check format bench lock clean browser gallery docs animation
+.PHONY: help demo test quick slow check format bench lock clean browser gallery part joined docs animation
 
 help:            ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
@@ -59,8 +59,14 @@ browser:         ## install Chromium for the tests of pages, where Debian's pack
 	    apt-get install -y -qq chromium chromium-driver; }; } >/dev/null 2>&1; } || \
 	  echo "no Chromium and no way to install it here: the tests of pages in a browser are left out"
 
-gallery: $(STAMP) ## run every figure of the papers (up to two hours) into results/ and docs/
+gallery: $(STAMP) ## run every figure of the papers (up to two hours; goes on where it stopped) into results/ and docs/
 	$(BIN)/planted reproduce --all --full --jobs 2 --out results --gallery --markdown docs
+
+part: $(STAMP)   ## run one figure or one paper into results/, as in make part ENTRY=ge2017/fig1; make joined puts parts together
+	$(BIN)/planted reproduce $(ENTRY) --full --jobs 2 --out results
+
+joined: $(STAMP) ## put the figures that are whole in results/ together into the gallery, computing nothing
+	$(BIN)/planted reproduce --all --full --stored --out results --gallery --markdown docs
 
 animation: $(STAMP) browser ## record the animation of the README from the explorer
 	$(BIN)/python tests/record_explorer.py docs/images/explore.gif

@@ -108,3 +108,11 @@ def test_markdown_has_every_figure_and_claim(studies, tmp_path):
         assert all(claim.statement in text for claim in study.claims)
     assert "[explained](errata.md#fu2018)" in text
     assert "`planted reproduce fu2018/artificial --full --seed 5`" in text
+    assert "Not run yet" not in text
+    assert all(study.made in text for study in studies)
+
+
+def test_entries_that_were_not_run_are_named(studies, tmp_path):
+    page = write_html(studies[1:], tmp_path / "page.html", True, ["ge2017/fig1"]).read_text()
+    text = write_markdown(studies[1:], tmp_path, True, ["ge2017/fig1"]).read_text()
+    assert all("Not run yet, and so not here: ge2017/fig1." in each for each in (page, text))

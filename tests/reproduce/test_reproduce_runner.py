@@ -4,10 +4,12 @@ import json
 import os
 import pickle
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -65,6 +67,20 @@ def test_a_second_run_computes_nothing_and_gives_the_same_files(tmp_path):
     assert first.table == second.table == only(artificial()).table
     assert json.loads((first.folder / "study.json").read_text())["claims"][0]["verdict"] == "holds"
     assert pl.read_parquet(first.folder / "table.parquet").to_dicts() == first.table
+
+
+def test_parts_run_one_by_one_are_put_together_without_computing(tmp_path):
+    calls = []
+    whole, half = counting(artificial(), calls), counting(artificial(), calls)
+    half = replace(half, name="artificial/two")
+    assert list(run_studies([whole, half], out=tmp_path, stored=True)) == []
+    made = only(whole, out=tmp_path)
+    only(half, out=tmp_path)
+    next(iter((tmp_path / "artificial/two").rglob("cells/*.json"))).unlink()
+    (study,) = run_studies([whole, half], out=tmp_path, stored=True)
+    assert len(calls) == 12
+    assert (study.name, study.table) == (made.name, made.table)
+    assert re.fullmatch(r"computed on \d{4}-\d\d-\d\d by planted [\w.+]+(, commit \w+\+?)?", study.made)
 
 
 def test_other_seeds_and_configurations_have_folders_of_their_own(tmp_path):

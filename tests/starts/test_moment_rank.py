@@ -57,3 +57,14 @@ def test_it_stands_beside_the_width_search():
         PlantedRegressor(2, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(data.X, data.y),
         "moment_rank_",
     )
+
+
+def test_under_auto_where_inputs_pass_for_gaussian_and_not_elsewhere():
+    options = {"activation": "relu", "fit_bias": False, "fit_intercept": False, "random_state": 0}
+    data = datasets.make_planted(1500, 3, 2, weights="correlated", random_state=0)
+    est = PlantedRegressor(**options).fit(1e5 * data.X, data.y)
+    assert est.moment_rank_.rank == 2
+    uniform = np.random.default_rng(0).uniform(-1, 1, (1500, 3))
+    assert not hasattr(PlantedRegressor(**options).fit(uniform, data.teacher.predict(uniform)), "moment_rank_")
+    twice = np.column_stack([data.X, data.X[:, 0]])
+    assert not hasattr(PlantedRegressor(**options).fit(twice, data.y), "moment_rank_")

@@ -26,6 +26,9 @@ def reproduce(
     markdown: Annotated[
         Path | None, typer.Option(help="Folder for gallery.md and its pictures, for a documentation site.")
     ] = None,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Compute nothing: put together what earlier runs left in OUT, whole.")
+    ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is in OUT already.")] = False,
     engine: SweepEngine = "local",
     scheduler: Scheduler = None,
@@ -39,6 +42,8 @@ def reproduce(
     """
     if everything and entry not in (None, "list"):
         raise ValueError(f"either --all or {entry}, not both")
+    if stored and (out is None or fresh):
+        raise ValueError("--stored needs --out, the folder of earlier runs, and goes without --fresh")
     if gallery and out is None:
         raise ValueError("--gallery needs --out, the folder that the page goes to")
 
@@ -55,7 +60,8 @@ def reproduce(
     chosen = [item for item in ENTRIES.values() if not item.apart] if everything else find(str(entry))
     studies = []
     with sweep(engine, scheduler) as spread:
-        for study in _run(chosen, quiet, out, quick=quick, seed=seed, jobs=jobs, fresh=fresh, spread=spread):
+        options = {"quick": quick, "seed": seed, "jobs": jobs, "fresh": fresh, "stored": stored, "spread": spread}
+        for study in _run(chosen, quiet, out, **options):
             studies.append(study)
             if not as_json:
                 typer.echo(str(study))
@@ -77,13 +83,17 @@ def reproduce(
         from planted.reproduce import counted
 
         typer.echo(f"claims of {len(studies)} figures: {counted(c for s in studies for c in s.claims)}")
+    done = {study.name for study in studies}
+    left_out = [item.name for item in chosen if item.name not in done]
+    if left_out:
+        typer.echo(f"not run yet: {', '.join(left_out)}", err=True)
     if gallery or markdown is not None:
         from planted.reproduce import write_html, write_markdown
 
         if gallery and out is not None:
-            typer.echo(f"gallery written to {write_html(studies, out / 'gallery.html', quick)}", err=True)
+            typer.echo(f"gallery written to {write_html(studies, out / 'gallery.html', quick, left_out)}", err=True)
         if markdown is not None:
-            typer.echo(f"gallery written to {write_markdown(studies, markdown, quick)}", err=True)
+            typer.echo(f"gallery written to {write_markdown(studies, markdown, quick, left_out)}", err=True)
     return DONE if all(study.holds for study in studies) else NOT_RECOVERED
 
 

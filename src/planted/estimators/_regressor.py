@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from planted import activations
 from planted.estimators._base import LOG, PlantedEstimator, checked_budget, checked_part, checked_width, is_auto
 from planted.estimators._tables import coded_table
-from planted.inputs import Density, InputLaw, check_inputs
+from planted.inputs import Density, Gaussian, InputLaw, check_inputs, gaussianity
 from planted.methods import METHODS, Choice, Free, Method, Problem, Question, assumed_inputs, choose, joined_rows
 from planted.names import unknown
 from planted.numerics import random
@@ -20,6 +20,10 @@ from planted.numerics.progress import Progress
 from planted.numerics.seeding import words_from
 from planted.rows import ChunkedRows, Rows, Survey
 from planted.starts import MomentRank, moment_rank, rank_is_testable
+
+# Rows that the rank of E[y S₂] is tested on, and a singular value of theirs that counts as none.
+_RANK_ROWS = 20_000
+_DEPENDENT = 1e-6
 
 
 class PlantedRegressor(RegressorMixin, PlantedEstimator):
@@ -72,7 +76,8 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
         Held-out relative loss by width and by activation, where they were compared.
     moment_rank_ : MomentRank
         The number of neurons by the rank of E[y S₂], with the p-value of each rank, beside that search; where the law
-        of the inputs is known and :func:`planted.starts.rank_is_testable` says that there are enough rows.
+        of the inputs is given, or with "auto" passes for Gaussian (:func:`planted.inputs.gaussianity`), and
+        :func:`planted.starts.rank_is_testable` says that there are enough rows.
 
     Examples
     --------
@@ -195,10 +200,7 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
             return problem
         if method.width is not None:
             return replace(problem, n_hidden=method.width(problem) if is_auto(self.n_hidden) else problem.n_hidden)
-        survey = problem.survey
-        plain = survey.y.ndim == 1 and survey.weight is None
-        if plain and isinstance(self.inputs_.law, Density) and rank_is_testable(*survey.X.shape):
-            self.moment_rank_ = moment_rank(survey.X, survey.y, self.inputs_.law)
+        self._test_rank(problem)
         key, choice_key = random.split(problem.key)
         asked = replace(problem, key=choice_key)
         stored = problem.once("choice", lambda: choose(asked, question).to_arrays())
@@ -215,6 +217,25 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
             guess=choice.network if chosen.n_hidden else None,
             compared=tuple(name for name in ("activation", "n_hidden") if is_auto(getattr(self, name))),
         )
+
+    def _test_rank(self, problem: Problem) -> None:
+        """The number of neurons by the rank of E[y S₂], where the law of the inputs is known or passes for Gaussian."""
+        survey = problem.survey
+        if survey.y.ndim > 1 or survey.weight is not None:
+            return
+        step = -(-len(survey.y) // _RANK_ROWS)
+        X, y = survey.X[::step], survey.y[::step]
+        law, spread = self.inputs_.law, X.std(axis=0)
+        if not rank_is_testable(*X.shape) or np.any(spread == 0):
+            return
+        if law is None:
+            # The rank is the same in units of the columns' own.
+            X = (X - X.mean(axis=0)) / spread
+            if np.linalg.matrix_rank(X, rtol=_DEPENDENT) < X.shape[1] or not gaussianity(X).gaussian:
+                return
+            law = Gaussian.fit(X)
+        if isinstance(law, Density):
+            self.moment_rank_ = moment_rank(X, y, law)
 
     def predict(self, X: Any) -> np.ndarray:
         """Outputs (n,) of the recovered network, or (n, m) for m targets."""

@@ -76,8 +76,8 @@ def command(study: Study, quick: bool) -> str:
     return f"planted reproduce {study.name} {'--quick' if quick else '--full'} --seed {study.seed}"
 
 
-def write_html(studies: Sequence[Study], path: Path, quick: bool) -> Path:
-    """Write one self-contained page: no network, pictures inside, light and dark.
+def write_html(studies: Sequence[Study], path: Path, quick: bool, left_out: Sequence[str] = ()) -> Path:
+    """Write one self-contained page: no network, pictures inside, light and dark; it names entries that were left out.
 
     >>> import tempfile
     >>> from planted.reproduce import find
@@ -100,6 +100,7 @@ def write_html(studies: Sequence[Study], path: Path, quick: bool) -> Path:
         **counts(claim for _, claim in claims),
         date=date.today().isoformat(),
         seconds=duration(sum(study.seconds for study in studies)),
+        left_out=_text(_left_out(left_out)),
         contents="".join(f'<a href="#{paper}">{paper}</a>' for paper in papers),
         rows="\n".join(_claim_row(study, claim) for study, claim in claims),
         options="".join(f"<option>{paper}</option>" for paper in papers),
@@ -180,7 +181,8 @@ def _card(study: Study, quick: bool) -> str:
     return (
         f'<article id="{_anchor(study)}"><h3>{_text(study.name)}<span>{_text(study.title)}</span></h3>'
         f"<figure>{images}</figure><ul>{claims}</ul>{_settings(study)}"
-        f"<details><summary>seed {study.seed}, {duration(study.seconds)} of computing, {len(study.table)} rows"
+        f"<details><summary>seed {study.seed}, {duration(study.seconds)} of computing, {len(study.table)} rows, "
+        f"{_text(study.made)}"
         f"</summary><pre>{_text(command(study, quick))}</pre>"
         f"<pre>{_text(json.dumps(study.config, ensure_ascii=False))}</pre>"
         f"<pre>{_text(_listed(study.versions))}</pre></details></article>"
@@ -201,8 +203,17 @@ def _settings(study: Study) -> str:
     return f"<details><summary>{summary}</summary><table><tr>{head}</tr>{rows}</table></details>"
 
 
-def write_markdown(studies: Sequence[Study], folder: Path, quick: bool) -> Path:
-    """Write folder/gallery.md and its pictures folder/gallery/*.png.
+def _left_out(names: Sequence[str]) -> str:
+    """One sentence about entries that have not been run, or nothing.
+
+    >>> _left_out(["a/b"])
+    'Not run yet, and so not here: a/b.'
+    """
+    return f"Not run yet, and so not here: {', '.join(names)}." if names else ""
+
+
+def write_markdown(studies: Sequence[Study], folder: Path, quick: bool, left_out: Sequence[str] = ()) -> Path:
+    """Write folder/gallery.md and its pictures folder/gallery/*.png; the page names entries that were left out.
 
     >>> import tempfile
     >>> from planted.reproduce import find
@@ -218,11 +229,12 @@ def write_markdown(studies: Sequence[Study], folder: Path, quick: bool) -> Path:
         "",
         f"{len(studies)} figures and reported numbers of the five papers, run again at {size[2:]} size, and their",
         f"claims: {counted(claims)}. What is *explained* differs from the paper for a reason that was measured too and",
-        "that the [errata](errata.md) give. Each figure has a table of the paper's settings and those used here. Made",
-        f"on {date.today().isoformat()} by",
+        "that the [errata](errata.md) give. Each figure has a table of the paper's settings and those used here, and",
+        f"says when and by which code it was computed. Put together on {date.today().isoformat()} by",
         "",
         f"    planted reproduce --all {size} --jobs 2 --out results --gallery --markdown docs",
         "",
+        *([_left_out(left_out), ""] if left_out else []),
     ]
     paper = ""
     for study in studies:
@@ -240,7 +252,7 @@ def write_markdown(studies: Sequence[Study], folder: Path, quick: bool) -> Path:
             *(_markdown_row(study, claim) for claim in study.claims),
             "",
             *_markdown_settings(study),
-            f"`{command(study, quick)}`, {duration(study.seconds)} of computing.",
+            f"`{command(study, quick)}`, {duration(study.seconds)} of computing, {study.made}.",
             "",
         ]
     write_atomically(folder / "gallery.md", "\n".join(lines).encode())

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import platform
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -14,8 +15,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from planted.numerics.progress import Progress
@@ -34,7 +37,23 @@ def versions() -> dict[str, str]:
     >>> sorted(versions())[:2]
     ['jax', 'jaxlib']
     """
-    return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+    return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES} | _commit()
+
+
+def _commit() -> dict[str, str]:
+    """The commit of the code, where it lies in its own repository, with a plus sign if files differ from it."""
+    folder = Path(__file__).parents[1]
+
+    def git(*words: str) -> str:
+        answer = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True, timeout=10)
+        return answer.stdout.strip()
+
+    try:
+        # A repository around an installed package knows nothing of it.
+        git("ls-files", "--error-unmatch", "__init__.py")
+        return {"commit": git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain", ".") else "")}
+    except (OSError, subprocess.SubprocessError):
+        return {}
 
 
 @dataclass
@@ -53,9 +72,10 @@ class _Plan:
 
     def keep(self, index: int, rows: Rows, seconds: float) -> None:
         table = tabulate(rows)
+        made = versions() | {"date": datetime.now(UTC).date().isoformat()}
         if self.store is not None:
-            self.store.save(self.cells[index], table, seconds, versions())
-        self.results[index] = CellResult(table, seconds, versions())
+            self.store.save(self.cells[index], table, seconds, made)
+        self.results[index] = CellResult(table, seconds, made)
 
 
 def run_studies(
@@ -67,6 +87,7 @@ def run_studies(
     out: str | os.PathLike[str] | None = None,
     jobs: int = 1,
     fresh: bool = False,
+    stored: bool = False,
     spread: Spread | None = None,
 ) -> Generator[Study, None, None]:
     """Studies in the order given, each as soon as all its cells are there.
@@ -75,8 +96,9 @@ def run_studies(
     unless `fresh`: a run that was stopped in any way goes on where it was, and with the same `jobs` on the same machine
     its tables are the same to the byte. With other `jobs` a cell has another number of threads, which add up in another
     order, and float32 descents differ by rounding. With one job everything runs in this process.
-    `spread(function, arguments)` computes cells elsewhere: it yields (place, function(*arguments[place])) as they are
-    done, such as :func:`planted.rows._dask.spread` on a cluster.
+    With `stored` nothing is computed: studies that lack a cell are left out, so that parts that were run one by one can
+    be put together. `spread(function, arguments)` computes cells elsewhere: it yields (place,
+    function(*arguments[place])) as they are done, such as :func:`planted.rows._dask.spread` on a cluster.
 
     >>> from planted.reproduce import find
     >>> study = next(run_studies(find("ge2017/appendix-d"), quick=True))
@@ -86,6 +108,8 @@ def run_studies(
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, not {jobs}")
     plans = [_plan(entry, quick, seed, out, fresh) for entry in entries]
+    if stored:
+        plans = [plan for plan in plans if not plan.missing]
     work = [(plan, index) for plan in plans for index in plan.missing]
     total = sum(len(plan.cells) for plan in plans)
     if spread is not None:

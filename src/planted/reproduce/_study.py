@@ -23,7 +23,8 @@ class Study:
     """The outcome of one entry: a tidy table (one dict a row), claims, and how to draw it.
 
     `seconds` is the time its cells took to compute, whenever that was, and `versions` are those they were computed
-    with; `folder` is where they are kept, if anywhere. `settings` is the table "paper / here" of its configuration.
+    with, the commit and the date among them; `folder` is where they are kept, if anywhere. `settings` is the table
+    "paper / here" of its configuration.
     """
 
     name: str
@@ -37,6 +38,19 @@ class Study:
     folder: Path | None = None
     versions: dict[str, str] = field(default_factory=dict)
     settings: list[Setting] = field(default_factory=list)
+
+    @property
+    def made(self) -> str:
+        """When its cells were computed, and by which code.
+
+        >>> Study("a/b", "title", {}, [], [], print, 0.0, versions={"planted": "0.2", "date": "2026-01-31"}).made
+        'computed on 2026-01-31 by planted 0.2'
+        """
+        commit = self.versions.get("commit")
+        code = f"planted {self.versions.get('planted', 'of unknown version')}" + (
+            f", commit {commit}" if commit else ""
+        )
+        return f"computed on {self.versions.get('date', 'an unknown date')} by {code}"
 
     @property
     def holds(self) -> bool:

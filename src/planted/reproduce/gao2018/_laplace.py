@@ -95,7 +95,7 @@ def _run(config: Config, cell: Cell, seed: int) -> Rows:
         n = config["smooth_n"] if panel == SMOOTH else config["n"]
         data = make_planted(n, d, d, weights=teacher, inputs=density, random_state=seed)
         if panel == SMOOTH:
-            L = ScoreLandscape(data.X, data.y, density)
+            L = ScoreLandscape(data.X, data.y, density, variance_reduction=2)
             loss, rate = L, 0.02 / L.constants.lam
         else:
             loss, rate = laplace_loss(cell["loss"], data.X, data.y, mu, config["rates"], lam)

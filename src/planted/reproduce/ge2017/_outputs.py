@@ -8,6 +8,7 @@ import numpy as np
 
 from planted.datasets import make_planted
 from planted.reproduce._claims import Claim, claim
+from planted.reproduce._printed import Printed
 from planted.reproduce._study import Entry
 from planted.starts.output_layer import ALGORITHMS, recover_outputs
 
@@ -88,6 +89,7 @@ def _draw(config: dict[str, Any], rows: list[dict[str, Any]], figure: Any) -> No
     axis.tick_params(axis="x", labelsize=7)
 
 
+_PROVED = "the paper proves it and runs no experiment"
 _ACTIVATIONS = ("relu", "softplus", "sigmoid")
 ENTRIES = (
     Entry(
@@ -99,5 +101,11 @@ ENTRIES = (
         run_cell=_run_cell,
         claims=_claims,
         draw=_draw,
+        printed={
+            "trials": Printed("trials a kind and activation", None, _PROVED),
+            "rows": Printed("rows", None, _PROVED),
+            "closeness": Printed("δ, how far the given rows are off", None, "any up to 1/(2κ*) in Lemma 2.5"),
+            "activations": Printed("activations", "relu", "Claim B.1 is for ReLU only; with σ̂₁ for ½ others work too"),
+        },
     ),
 )
