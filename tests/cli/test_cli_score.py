@@ -84,8 +84,8 @@ def test_json_and_held_out_bandwidth_with_a_seed(capsys, folder):
     [
         (["nowhere.csv"], "no data file at"),
         (["data.csv", "--query", "nowhere.csv"], "no data file at"),
-        (["data.csv", "--bandwidth", "wide"], "'rule' or 'held-out'"),
-        (["data.csv", "--bandwidth", "-1"], "'rule' or 'held-out'"),
+        (["data.csv", "--bandwidth", "wide"], "'rule', 'held-out' or 'moment'"),
+        (["data.csv", "--bandwidth", "-1"], "'rule', 'held-out' or 'moment'"),
         (["data.csv", "--order", "5"], "order"),
         (["data.csv", "--degree", "5"], "degree"),
         (["data.csv", "--target", "z"], "unknown column 'z'"),

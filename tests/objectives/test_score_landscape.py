@@ -21,6 +21,7 @@ from planted.inputs import (
 )
 from planted.numerics.precision import float64, to_jax
 from planted.objectives import FullRankLandscape, Landscape, ScoreLandscape, read_off, whitening
+from planted.rows import ArrayRows
 
 COV = np.array([[1.5, 0.4, 0.1], [0.4, 0.8, -0.2], [0.1, -0.2, 1.1]])
 DENSITIES = [
@@ -395,3 +396,16 @@ def test_mistakes_get_one_sentence(call, error, message):
     data = datasets.make_planted(2000, 2, 2, inputs=Logistic(2), random_state=0)
     with pytest.raises(error, match=message):
         call(data.X, data.y)
+
+
+@pytest.mark.parametrize("density", [DENSITIES[1], DENSITIES[2]], ids=repr)
+@pytest.mark.parametrize("block_size", [64, 1000])
+def test_over_given_rows_it_is_the_same_loss(density, block_size):
+    """Also where the last block is filled up with rows that do not count."""
+    X = density.sample(150, random_state=0)
+    y, A = np.maximum(X, 0).sum(axis=1), unit_rows(2, 3, 3)
+    whole = ScoreLandscape(X, y, density, 0.1, 1.0, form="orthogonal", variance_reduction=False)
+    rows = float64(lambda: ArrayRows(to_jax(X), to_jax(y), block_size=block_size))()
+    over = float64(ScoreLandscape.on)(rows, density, 0.1, 1.0, float(whole.sign))
+    np.testing.assert_allclose(over.value(A), whole.value(A), rtol=1e-10)
+    np.testing.assert_allclose(over.gradient(A), whole.gradient(A), rtol=1e-8, atol=1e-10)

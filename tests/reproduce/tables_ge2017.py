@@ -53,6 +53,22 @@ def search():
     return change(rows, lambda row: row["student"] == SIGNED and row["start"] == 1, kind=HELD, least_output=-0.4)
 
 
+def fresh(**errors):
+    """Two runs a loss, whose last error is 0.001 unless given."""
+    return [
+        {
+            "loss": loss,
+            "run": i,
+            "step": step,
+            "last": step == 80,
+            "error": errors.get(loss, 0.001) if step == 80 else 0.5,
+        }
+        for loss in ("G", "F", "L")
+        for i in range(2)
+        for step in (40, 80)
+    ]
+
+
 def end_at(student, ratio, k):
     return lambda row: (row["student"], row["ratio"], row["k"], row["start"]) == (student, ratio, k, 0)
 
@@ -68,6 +84,10 @@ def last_of(arm):
 
 
 CASES = [
+    Case("ge2017/corollary2.4", "all three", fresh(), ["holds", "holds", "holds"]),
+    Case("ge2017/corollary2.4", "G is off", fresh(G=0.03), ["fails", "holds", "holds"]),
+    Case("ge2017/corollary2.4", "F is off", fresh(F=0.03), ["holds", "fails", "holds"]),
+    Case("ge2017/corollary2.4", "L is off", fresh(L=0.03), ["holds", "holds", "fails"]),
     Case("ge2017/conjecture", "as derived", SEARCH, ["holds", "holds", "explained", "holds", "holds"]),
     Case(
         "ge2017/conjecture",

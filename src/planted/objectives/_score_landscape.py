@@ -45,7 +45,8 @@ from planted.numerics.validation import as_matrix, as_rows
 from planted.objectives._base import Objective, Params
 from planted.objectives._full_rank import Outputs, full_rank_constants, whitening
 from planted.objectives._pair_form import SMALL, Constants, PairForm
-from planted.objectives._score_pairs import TensorPairs, pairs_for, query_points
+from planted.objectives._score_pairs import TensorPairs, pairs_for, query_points, row_pairs
+from planted.rows import ArrayRows
 
 _LEAST_RATIO = 0.05
 FORMS = ("auto", "orthogonal", "mixed-sign", "full-rank")
@@ -201,6 +202,25 @@ class ScoreLandscape(Objective):
         self.pairs.mu = to_jax(self.constants.mu)
         self.inputs = inputs
         self._sample = rows, reduced, inputs, fourth
+
+    @classmethod
+    def on(cls, rows: ArrayRows, inputs: Any, mu: float, lam: float, sign: float = -1.0) -> ScoreLandscape:
+        """L for orthonormal teachers over given rows, traceable and unchecked, such as fresh ones at every step.
+
+        For Gaussian, mixture and product densities. `sign` is s, the sign of the κ*_i, −1 for ReLU near the middle of
+        the density. Nothing is estimated from the rows, so that the mean over draws is the expectation of L.
+        """
+        blocks = rows.blocks
+        x = blocks["x"].reshape(-1, blocks["x"].shape[-1])
+        weight = blocks["weight"].reshape(-1)
+        # Rows that fill up the last block have weight zero, and averages below count all.
+        y = blocks["y"].reshape(-1) * weight * (weight.shape[0] / jnp.sum(weight))
+        pairs = row_pairs(x, y, inputs)
+        identity = jnp.eye(x.shape[1], dtype=x.dtype)
+        pairs.mu = jnp.asarray(mu, x.dtype)
+        given = {"sign": sign, "lam": lam, "delta": 0.0}
+        scalars = {name: jnp.asarray(value, x.dtype) for name, value in given.items()}
+        return cls._build(pairs=pairs, T=identity, projector=identity, **scalars)
 
     def pair_form(self) -> Any:
         """That of Theorem 2 for as many neurons as inputs; None with an ℓ2 term or κ*_i of both signs."""

@@ -271,12 +271,22 @@ def pairs_for(X: np.ndarray, y: np.ndarray, inputs: Any, fourth: np.ndarray | No
     >>> Q.value(np.array([[1.0]]))          # x⁴ − 6x² + 3
     -5.0
     """
+    if not isinstance(inputs, Gaussian | GaussianMixture | ProductDensity):
+        return TensorPairs.of(X, y, inputs, fourth)
+    rest = row_pairs(to_jax(X), to_jax(y), inputs)
+    return rest if fourth is None else PolynomialPairs.of(rest, fourth)
+
+
+def row_pairs(x: jax.Array, y: jax.Array, inputs: Any) -> MixturePairs | ProductPairs:
+    """Q over rows x (n, d), y (n,) of a Gaussian, a mixture or a product density, traceable.
+
+    >>> row_pairs(jnp.ones((1, 1)), jnp.ones(1), Gaussian([0.0])).n_features
+    1
+    """
     if isinstance(inputs, Gaussian):
         inputs = GaussianMixture([1.0], inputs.mean[None], inputs.cov[None])
     if isinstance(inputs, GaussianMixture):
-        rest: Any = MixturePairs.of(to_jax(X), to_jax(y), inputs)
-    elif isinstance(inputs, ProductDensity):
-        rest = ProductPairs.of(to_jax(X), to_jax(y), inputs)
-    else:
-        return TensorPairs.of(X, y, inputs, fourth)
-    return rest if fourth is None else PolynomialPairs.of(rest, fourth)
+        return MixturePairs.of(x, y, inputs)
+    if isinstance(inputs, ProductDensity):
+        return ProductPairs.of(x, y, inputs)
+    raise ValueError(f"{type(inputs).__name__} inputs have no loss over rows: use a Gaussian, a mixture or a product")
