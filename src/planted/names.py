@@ -6,6 +6,11 @@ Imports neither NumPy nor JAX, so that a command line can check its arguments be
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
+from reprlib import Repr
+
+_LONGEST = 60
+_REPR = Repr()
+_REPR.maxstring = _REPR.maxother = _LONGEST
 
 ACTIVATIONS: tuple[str, ...] = (
     "relu",
@@ -77,6 +82,7 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     "unknown method 'zzz'. Known: auto, expand, ..."
     """
     known = tuple(known)
-    nearest = get_close_matches(str(name), known, n=1, cutoff=0.5)
+    given = _REPR.repr(name)
+    nearest = get_close_matches(str(name)[:_LONGEST], known, n=1, cutoff=0.5)
     hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
-    return f"unknown {kind} {name!r}{hint} Known: {', '.join(known)}."
+    return f"unknown {kind} {given}{hint} Known: {', '.join(known)}."

@@ -152,8 +152,8 @@ def _of_tensor_start(act: Activation, norms: np.ndarray) -> Iterator[Assumption]
     With linearly independent rows and a generic α the sums of Assumption 3 vanish only if their m_j do. Its second part
     asks for M₃ or M₄; what the decomposition needs is one of both for every neuron.
     """
-    lengths = np.unique(np.round(norms, 12))
-    lengths = lengths[lengths > 0]
+    # Twelve digits, whatever the units of the inputs.
+    lengths = np.unique([float(f"{length:.12g}") for length in norms[norms > 0]])
     moments = np.array([[neuron_moment(act, order, length) for order in range(1, 5)] for length in lengths])
     if len(lengths) == 0:
         return

@@ -195,7 +195,8 @@ class Uncertainty:
 
     def rows_for(self, error: float) -> float:
         """How many rows bring the expected relative error down to `error`; infinite if not determined."""
-        return float(self.n_rows * (self.expected_error / error) ** 2)
+        with np.errstate(over="ignore"):
+            return float(self.n_rows * np.float64(self.expected_error / error) ** 2)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from planted.cli._common import (
     read_model,
     read_rows,
 )
-from planted.cli._patches import Patch, read_patches
+from planted.cli._patches import Patch, check_patch, read_patches
 from planted.cli._program_cache import remember_programs
 from planted.names import TASKS
 
@@ -74,6 +74,7 @@ def certify(
     remember_programs()
     saved = read_model(model)
     network = saved.network
+    check_patch(patch, network)
     if task == "classification" or saved.labels:
         if isinstance(network, ConvNetwork):
             raise ValueError(f"{model} holds a shared filter, which classification does not take")

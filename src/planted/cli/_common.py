@@ -45,7 +45,12 @@ def names_in(text: str) -> list[str]:
     """
     import csv
 
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
+    from planted.numerics.reading import shortened
+
+    try:
+        return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
+    except csv.Error:
+        raise ValueError(f"{shortened(repr(text), 60)} is no list of names, comma-separated in one line") from None
 
 
 def source_of(data: Path) -> Any:

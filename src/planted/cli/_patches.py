@@ -34,6 +34,17 @@ def patch_shape(text: str | None) -> tuple[int, ...] | None:
     return tuple(int(side) for side in sides.groups() if side is not None)
 
 
+def check_patch(patch: str | None, network: Any) -> None:
+    """Raise a ValueError where patches are asked for and the model has no shared filter.
+
+    >>> check_patch(None, None)
+    """
+    from planted.networks import ConvNetwork
+
+    if patch is not None and not isinstance(network, ConvNetwork):
+        raise ValueError("--patch is for a model with a shared filter, which this one is not: leave it out")
+
+
 def read_patches(data: Path, target: str | None, patch: str | None, patches: int | None) -> tuple[Any, Any]:
     """Patches (n, k, p) and targets from a file.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from planted.cli._common import names_in, read_rows, source_of
-from planted.cli._patches import read_patches
+from planted.cli._patches import check_patch, read_patches
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Request:
         network, signature = model.network, model.signature
         if isinstance(network, ConvNetwork) or (signature is not None and signature.patch is not None):
             return self._patches(network, signature)
+        check_patch(self.patch, network)
         if self.features is None and model.encoding is not None:
             targets = [] if self.target is None else names_in(self.target)
             table = model.table(source_of(self.data), targets, self.header)

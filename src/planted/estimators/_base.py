@@ -24,7 +24,8 @@ from planted.methods import Method, Problem, Recovery, Verdict, certificate, in_
 from planted.numerics.deadline import time_budget
 from planted.numerics.precision import check_process, float64
 from planted.numerics.progress import Progress, silent
-from planted.numerics.reading import shortened
+from planted.numerics.reading import brief_errors, shortened
+from planted.numerics.seeding import check_state
 from planted.numerics.threads import one_thread
 from planted.numerics.validation import check_plain
 from planted.pages import Evidence
@@ -36,6 +37,7 @@ from planted.rows import (
     Rows,
     Survey,
     fingerprint,
+    in_target_units,
     open_rows,
     outside_memory,
     survey,
@@ -137,7 +139,21 @@ class PlantedEstimator(Presented, BaseEstimator):
         """
         began = time.perf_counter()
         check_process()
+        with brief_errors():
+            self._fit(X, y, sample_weight, options)
+        # What a caller waited for: choices, compilation and certificate included.
+        self.result_ = replace(self.result_, seconds=time.perf_counter() - began)
+        verdict = self.result_.verdict
+        LOG.info("%s: %s (%.1f s)", verdict.status, verdict.reason, self.result_.seconds)
+        if not verdict.success:
+            warnings.warn(f"{verdict.status}: {verdict.reason}. {verdict.advice}", ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, options: dict[str, Any]) -> None:
         self._check_settings()
+        check_state(self.random_state)
+        if self.progress is not None and not callable(self.progress):
+            raise ValueError(f"progress must be a function or None, not {self.progress!r}")
         self._names, self.target_names_ = tuple(options.pop("names", ())), tuple(options.pop("targets", ()))
         with time_budget(getattr(self, "time_budget", None)):
             X, y, sample_weight = fitted_table(self, X, y, sample_weight, options)
@@ -149,27 +165,21 @@ class PlantedEstimator(Presented, BaseEstimator):
                 self._fit_chunks(self._open(X, y), **options)
             else:
                 for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
-                    check_masks(name, value)
+                    check_meaning(name, value)
                 if options:
                     raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
                 self._fit_arrays(X, y, sample_weight)
-        # What a caller waited for: choices, compilation and certificate included.
-        self.result_ = replace(self.result_, seconds=time.perf_counter() - began)
-        verdict = self.result_.verdict
-        LOG.info("%s: %s (%.1f s)", verdict.status, verdict.reason, self.result_.seconds)
-        if not verdict.success:
-            warnings.warn(f"{verdict.status}: {verdict.reason}. {verdict.advice}", ConvergenceWarning, stacklevel=2)
-        return self
 
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> None:
         inputs, targets = self._validated(X, y)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, inputs, dtype=np.float64, ensure_non_negative=True)
+            if not np.isfinite(weight.sum()):
+                raise ValueError("the sum of sample_weight leaves float64: divide the weights by their largest one")
             counts = weight > 0
             inputs, targets, weight = inputs[counts], targets[counts], weight[counts]
-        if float(np.max(np.abs(inputs), initial=0.0)) > _ORDINARY:
-            raise ValueError(f"X has values beyond {_ORDINARY:g}: bring the inputs to other units")
+        check_scale(float(np.max(np.abs(inputs), initial=0.0)))
         unit = target_unit(targets) if self.scales_targets else 1.0
         looked = Survey.of(inputs, targets / unit, weight)
         self.fingerprint_ = fingerprint(looked)
@@ -194,13 +204,13 @@ class PlantedEstimator(Presented, BaseEstimator):
         progress = PassProgress(self.progress or silent)
         before = copy(rows.engine.counts)
         with rows.engine.observed(progress.observe):
-            looked = survey(rows, sample_rows or sample_size(int(np.prod(rows.shape)), self._width_guess(rows)))
-            ends = np.array([looked.smallest, looked.largest])
-            if self.scales_targets and (target_unit(ends) != 1.0 or not np.isfinite(looked.variance)):
-                raise ValueError(
-                    f"targets go to {np.max(np.abs(ends)):.1g}: read in blocks they must be in units that float64 can "
-                    "square"
-                )
+            sample = sample_rows or sample_size(int(np.prod(rows.shape)), self._width_guess(rows))
+            first = looked = survey(rows, sample)
+            check_scale(float(max(np.max(np.abs(looked.X)), np.sqrt(np.max(np.diagonal(looked.second))))))
+            unit = target_unit(np.array([looked.smallest, looked.largest])) if self.scales_targets else 1.0
+            if unit != 1.0:
+                rows = in_target_units(rows, unit)
+                looked = survey(rows, sample)
             with self._journal(looked, checkpoint, resume, keep_checkpoint) as journal:
                 coded, looked = self._rows(replace(rows, memory=journal), looked)
                 problem = replace(self._problem(coded, looked, progress), once=journal.once)
@@ -210,9 +220,11 @@ class PlantedEstimator(Presented, BaseEstimator):
                         f"{problem.unknowns:,} unknowns; give a larger sample_rows"
                     )
                 self._recover(problem)
+        if unit != 1.0:
+            self.result_ = self.result_.in_units(unit)
         self.n_features_in_ = int(np.prod(rows.shape))
         self.fingerprint_ = fingerprint(looked)
-        self.survey_, self.passes_ = looked, rows.engine.counts.since(before)
+        self.survey_, self.passes_ = first, rows.engine.counts.since(before)
 
     def _width_guess(self, rows: ChunkedRows) -> int:
         """Neurons that the size of the sample is made for."""
@@ -285,13 +297,30 @@ class PlantedEstimator(Presented, BaseEstimator):
         return self.result_
 
 
-def check_masks(name: str, value: Any) -> None:
-    """Raise a ValueError for masked values; scikit-learn's own checks see what lies under the mask.
+def check_meaning(name: str, value: Any) -> None:
+    """Raise a ValueError for masked values, dates and spans of time, which scikit-learn's own checks take for numbers.
 
-    >>> check_masks("y", [1.0])
+    >>> check_meaning("y", np.array([1, 2], dtype="timedelta64[s]"))
+    Traceback (most recent call last):
+    ValueError: y holds spans of time, not real numbers
     """
-    if isinstance(value, np.ma.MaskedArray):
+    if isinstance(value, np.ma.MaskedArray) or getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M"):
         check_plain(name, value)
+
+
+def check_scale(largest: float) -> None:
+    """Raise a ValueError where the largest absolute value of the inputs has no square in float64, or none but zero.
+
+    >>> check_scale(1e200)
+    Traceback (most recent call last):
+    ValueError: X has values beyond 1e+100: bring the inputs to other units
+    """
+    if not largest <= _ORDINARY:
+        raise ValueError(f"X has values beyond {_ORDINARY:g}: bring the inputs to other units")
+    if largest == 0:
+        raise ValueError("X is zero everywhere: there is nothing that y could depend on")
+    if largest < 1 / _ORDINARY:
+        raise ValueError(f"X has no value beyond {1 / _ORDINARY:g}: bring the inputs to other units")
 
 
 def target_unit(targets: np.ndarray) -> float:

@@ -34,6 +34,7 @@ from planted.objectives import check_probability
 from planted.pages import Evidence, displayed, evidence
 from planted.rows import Block, ChunkedRows, Rows, Survey
 
+_MOST_RESTARTS = 10_000
 _MOST_CLASSES = 1000
 
 
@@ -172,8 +173,14 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
             ("loss", self.loss, LABEL_LOSSES),
             ("solver", self.solver, LABEL_SOLVERS),
         ):
-            if name not in names:
+            if not isinstance(name, str) or name not in names:
                 raise ValueError(unknown(kind, name, names))
+        for name in ("fit_bias", "split"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
+        number = isinstance(self.restarts, (int, np.integer)) and not isinstance(self.restarts, bool)
+        if not (number and 0 <= self.restarts <= _MOST_RESTARTS):
+            raise ValueError(f"restarts must be an integer from 0 to {_MOST_RESTARTS:,}, not {self.restarts!r}")
         known = isinstance(self.alpha, str) and self.alpha == "auto"
         if not known and not (_is_number(self.alpha) and 0 <= self.alpha < np.inf):
             raise ValueError(f"alpha must be 'auto' or a number that is not negative, not {self.alpha!r}")

@@ -126,7 +126,7 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
         return tags
 
     def _check_settings(self) -> None:
-        if self.method not in METHODS:
+        if not isinstance(self.method, str) or self.method not in METHODS:
             raise ValueError(unknown("method", self.method, METHODS))
         checked_width(self.n_hidden)
         check_inputs(self.inputs)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
 from planted.datasets import patch_to_image, to_patches
-from planted.estimators._base import PlantedEstimator, checked_budget
+from planted.estimators._base import MOST_NEURONS, PlantedEstimator, checked_budget
 from planted.methods import FILTERS, FilterProblem, Method, Problem
 from planted.numerics.progress import Progress
 from planted.numerics.seeding import words_from
@@ -106,8 +106,14 @@ class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
         return tags
 
     def _check_settings(self) -> None:
-        count("n_filters", self.n_filters)
         checked_budget(self.time_budget)
+        if count("n_filters", self.n_filters) > MOST_NEURONS:
+            raise ValueError(f"n_filters is at most {MOST_NEURONS:,}, not {self.n_filters!r}")
+        if self.n_patches is not None:
+            count("n_patches", self.n_patches)
+        count("max_iterations", self.max_iterations)
+        if not isinstance(self.whiten, (bool, np.bool_)):
+            raise ValueError(f"whiten must be True or False, not {self.whiten!r}")
         activations.get(self.activation)
 
     def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:

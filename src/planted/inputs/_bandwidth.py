@@ -24,6 +24,8 @@ from planted.numerics.precision import float64
 from planted.numerics.seeding import key_from
 
 _RULES = ("rule", "held-out", "moment")
+# Squares of bandwidths, and of distances over them, are numbers of float64.
+_LEAST = 1e-100
 _HELD_OUT = 400
 _FITTED = 20_000
 _FACTORS = tuple(2.0 ** (k / 2) for k in range(-3, 6))
@@ -47,8 +49,12 @@ def choose_bandwidth(
     (0.5, None)
     """
     if not isinstance(bandwidth, str):
-        if isinstance(bandwidth, bool) or not (np.isfinite(bandwidth) and bandwidth > 0):
-            raise ValueError(f"bandwidth must be a positive number, 'rule', 'held-out' or 'moment', not {bandwidth!r}")
+        number = isinstance(bandwidth, (int, float, np.integer, np.floating)) and not isinstance(bandwidth, bool)
+        if not (number and _LEAST <= bandwidth <= 1 / _LEAST):
+            raise ValueError(
+                f"bandwidth must be a number from {_LEAST:g} to {1 / _LEAST:g}, 'rule', 'held-out' or 'moment', "
+                f"not {bandwidth!r}"
+            )
         return float(bandwidth), None
     if bandwidth not in _RULES:
         raise ValueError(unknown("bandwidth", bandwidth, _RULES))

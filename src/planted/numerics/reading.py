@@ -112,6 +112,23 @@ def reading(path: str | PathLike[str], kind: str = "") -> Iterator[None]:
         raise DataError(f"{path} cannot be read{f' as {kind}' if kind else ''}: {reason}") from None
 
 
+@contextmanager
+def brief_errors() -> Iterator[None]:
+    """Cut the message of a ValueError or TypeError that leaves to one short line: it may quote all that a caller gave.
+
+    >>> with brief_errors():
+    ...     raise ValueError("unknown " + 1000 * "x")
+    Traceback (most recent call last):
+    ValueError: unknown xxx...
+    """
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if len(str(error)) > SENTENCE:
+            error.args = (shortened(str(error)),)
+        raise
+
+
 def check_size(path: str | PathLike[str], declared: int, size: int) -> None:
     """Raise a DataError if a file of `size` bytes declares more numbers than it can honestly hold.
 

@@ -17,6 +17,7 @@ from planted.rows._remarks import Remark, remarks
 from planted.rows._sample import Survey, survey
 from planted.rows._tables import MissingError, TextError, Wanted
 from planted.rows._typed import is_frame
+from planted.rows._units import in_target_units
 
 __all__ = [
     "BLOCK_SIZE",
@@ -46,6 +47,7 @@ __all__ = [
     "delete_checkpoint",
     "file_rows",
     "fingerprint",
+    "in_target_units",
     "is_frame",
     "npz_arrays",
     "open_rows",

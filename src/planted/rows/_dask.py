@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -59,6 +59,10 @@ class RemoteChunk:
     def load(self, scratch: Scratch | None = None) -> Arrays:
         """The rows themselves, brought here."""
         return _as_arrays(self.x.result(), self.y.result())
+
+    def in_target_units(self, unit: float) -> RemoteChunk:
+        """The same block with its targets divided by `unit`, where they are."""
+        return replace(self, y=self.y.client.submit(np.divide, self.y, unit, pure=False))
 
 
 def _as_arrays(x: Any, y: Any) -> Arrays:

@@ -124,24 +124,31 @@ def look(arrays: Arrays, start: int, seed: int, threshold: float) -> dict[str, A
     """
     x, y, weight = arrays
     n = len(y)
-    if not all(np.isfinite(np.sum(array, dtype=np.float64)) for array in (x, y)):
+    with np.errstate(over="ignore", invalid="ignore"):
+        surely = all(np.isfinite(np.sum(array, dtype=np.float64)) for array in (x, y))
+    if not surely:
         whole = np.isfinite(x.reshape(n, -1)).all(axis=1) & np.isfinite(y.reshape(n, -1)).all(axis=1)
-        raise ValueError(f"row {start + int(np.argmin(whole)) + 1} has a missing, NaN or infinite value")
+        if not whole.all():
+            raise ValueError(f"row {start + int(np.argmin(whole)) + 1} has a missing, NaN or infinite value")
     keys = row_keys(seed, start, n)
     sampled = keys < threshold
     w = np.ones(n) if weight is None else np.asarray(weight, np.float64)
     flat, targets = np.asarray(x.reshape(n, -1), np.float64), np.asarray(y, np.float64)
     weighted = flat if weight is None else flat * w[:, None]
+    # Sums beyond float64 are infinite: whoever asked brings targets to other units, or refuses the inputs.
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums, squares = w @ targets, w @ targets**2
+        first, second = weighted.sum(axis=0), weighted.T @ flat
     return {
         "x": x[sampled],
         "y": y[sampled],
         "weight": None if weight is None else w[sampled],
         "keys": keys[sampled],
         "total": w.sum(),
-        "targets": np.stack([w @ targets, w @ targets**2]),
+        "targets": np.stack([sums, squares]),
         "ends": np.stack([targets.min(axis=0), targets.max(axis=0)]),
-        "first": weighted.sum(axis=0),
-        "second": weighted.T @ flat,
+        "first": first,
+        "second": second,
         "digest": row_digest(arrays, start),
     }
 
@@ -166,7 +173,8 @@ def survey(rows: ChunkedRows, sample: int, seed: int = 0) -> Survey:
     moments: Any = 0.0
     for part in rows.engine.each(rows.chunks, look, seed, threshold):
         # Columns × columns: added up at once, not kept chunk by chunk.
-        moments = moments + part.pop("second")
+        with np.errstate(over="ignore", invalid="ignore"):
+            moments = moments + part.pop("second")
         parts.append(part)
     keys = np.concatenate([part["keys"] for part in parts])
     order = np.arange(n) if n <= sample else np.argsort(keys, kind="stable")[:sample]
@@ -175,9 +183,11 @@ def survey(rows: ChunkedRows, sample: int, seed: int = 0) -> Survey:
         return np.asarray(np.concatenate([part[name] for part in parts])[order], np.float64)
 
     total = float(np.sum([part["total"] for part in parts]))
-    first, second = np.sum([part["targets"] for part in parts], axis=0)
     ends = np.stack([part["ends"] for part in parts])
-    mean = first / total
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, second = np.sum([part["targets"] for part in parts], axis=0)
+        mean = first / total
+        variance = float(np.sum(np.maximum(second / total - mean**2, 0.0)))
     return Survey(
         X=sampled("x"),
         y=sampled("y"),
@@ -185,7 +195,7 @@ def survey(rows: ChunkedRows, sample: int, seed: int = 0) -> Survey:
         n_rows=n,
         total_weight=total,
         mean=mean,
-        variance=float(np.sum(np.maximum(second / total - mean**2, 0.0))),
+        variance=variance,
         smallest=ends[:, 0].min(axis=0),
         largest=ends[:, 1].max(axis=0),
         first=np.sum([part["first"] for part in parts], axis=0) / total,
