@@ -128,6 +128,17 @@ def test_a_result_that_cannot_be_written_is_printed_and_the_checkpoint_stays(tmp
     assert not (tmp_path / "kept").exists()
 
 
+def test_a_report_that_cannot_be_written_is_not_said_to_be(table, tmp_path, capsys):
+    fit = ["fit", table, "--hidden", 1, "--activation", "tanh", "--no-bias", "--no-intercept"]
+    with full_disk(20_000):
+        status, printed, err = run(capsys, *fit, "--report", tmp_path / "page.html")
+    assert status == 2
+    assert "the disk is full" in err
+    assert printed.startswith("recovered")
+    assert "written to" not in printed
+    assert not list(tmp_path.iterdir())
+
+
 def test_blocks_leave_nothing_behind_and_need_no_folder_of_their_own(table, tmp_path, capsys, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

@@ -53,7 +53,7 @@ def reported(report: Report, as_json: bool) -> Iterator[Report]:
     try:
         yield report
     except (OSError, ValueError):
-        replace(report, out=None, plot=None).show(as_json)
+        replace(report, out=None, plot=None, page=None).show(as_json)
         raise
 
 
