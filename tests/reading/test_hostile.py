@@ -160,3 +160,13 @@ def test_no_budget_is_exceeded():
         assert sum(asked) == less.queries <= budget
         assert less.status == "estimated"
         assert "budget was spent" in less.reason
+
+
+def test_a_function_that_is_constant_at_most_points_is_not_called_linear():
+    _, W, b, a = made(4, 5, 0)
+    reading = read(lambda X: np.maximum(relu_of(X, W, b, -np.abs(a)) + 0.5, 0), 4, random_state=0)
+    assert reading.status not in ("recovered", "ambiguous")
+
+
+def relu_of(X, W, b, a):
+    return np.maximum(X @ W.T + b, 0) @ a

@@ -69,7 +69,7 @@ def _adapt(model: Any, n_inputs: int | None) -> Source:
 
 def _counted(n_inputs: int | None, what: str) -> int:
     if n_inputs is None:
-        raise ValueError(f"{what} does not say how many inputs it takes; give n_inputs")
+        raise ValueError(f"{what} does not say how many inputs it takes; give n_inputs (--inputs)")
     if isinstance(n_inputs, bool) or not isinstance(n_inputs, int | np.integer) or n_inputs < 1:
         raise ValueError(f"n_inputs must be a positive integer, not {n_inputs!r}")
     return int(n_inputs)

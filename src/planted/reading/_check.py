@@ -12,6 +12,7 @@ from planted.reading._query import Frame
 from planted.reading._survey import Survey
 
 _FEWEST, _MOST, _SHARE = 8, 200, 0.025
+_LINEAR = 100
 _NEARBY, _OUTERMOST, _PLACES = 3.0, 1e5, 4
 _FAR = 30.0
 _DOUBLE = 1e-8
@@ -74,12 +75,13 @@ class Check:
 def fidelity(
     frame: Frame, network: Callable[[np.ndarray], np.ndarray], survey: Survey, rng: np.random.Generator
 ) -> Check:
-    """Compare at fresh points: 8 near and 8 far at least, more for larger networks.
+    """Compare at fresh points: 8 near and 8 far at least, more for larger networks, and 100 each for a linear function.
 
     Half of the near ones are on hyperplanes of the network's neurons. Of two neurons that are read as one, the model
     shows no more than a thin wedge, which is there.
     """
-    n = int(np.clip(_SHARE * getattr(network, "count", 0) * frame.n_inputs, _FEWEST, _MOST))
+    count = getattr(network, "count", 0)
+    n = int(np.clip(_SHARE * count * frame.n_inputs, _FEWEST, _MOST)) if count else _LINEAR
     points = rng.standard_normal((2 * n, frame.n_inputs))
     points[n:] *= _FAR
     if hasattr(network, "hyperplanes"):
