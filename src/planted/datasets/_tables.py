@@ -152,9 +152,11 @@ def open_table(
     if not rows.any():
         raise DataError(f"{frame.name}: every row has a missing value", "use missing='mean'", "use --missing mean")
     words = _words(frame, targets, encoding, rows)
-    X = X[rows]
+    # What is whole already is not copied: tables may be as large as memory allows.
+    X, y = (X, y) if rows.all() else (X[rows], y[rows] if targets else y)
+    del frame
     noted = remarks(X, encoding.names)
-    return Table(X, y[rows] if targets else None, list(encoding.names), targets, encoding, words, noted, rows)
+    return Table(X, y if targets else None, list(encoding.names), targets, encoding, words, noted, rows)
 
 
 def read_inputs(source: Any, encoding: Encoding, target: Sequence[str] = (), header: bool | None = None) -> Table:
@@ -209,7 +211,7 @@ def _npz_table(path: Path, targets: list[str], features: Sequence[str] | None, e
     missing = next((name for name in (*chosen, *exclude) if name not in names), None)
     if missing is not None:
         raise DataError(f"{path}: {unknown('column', missing, tuple(names))}")
-    X = X[:, [names.index(name) for name in chosen]]
+    X = X if chosen == names else X[:, [names.index(name) for name in chosen]]
     words = f"{path}: NPZ; {len(X):,} rows × {X.shape[1]:,} columns" + "".join(f"; target {name}" for name in targets)
     every = np.ones(len(X), bool)
     return Table(X, y, chosen, targets, Encoding(tuple(chosen)), words, remarks(X, chosen), every)

@@ -14,7 +14,8 @@ SENTENCE = 480
 """Characters that a message may have."""
 MOST_COLUMNS = 4096
 """Inputs that a table may have: their second moments are columns × columns."""
-_FREE_BYTES = 2**28
+# Of the 500 MB that a file may take beside four times its size, what is left beside the libraries' own.
+_FREE_BYTES = 440 * 2**20
 
 
 class DataError(ValueError):
@@ -129,19 +130,28 @@ def brief_errors() -> Iterator[None]:
         raise
 
 
-def check_size(path: str | PathLike[str], declared: int, size: int) -> None:
-    """Raise a DataError if a file of `size` bytes declares more numbers than it can honestly hold.
+def check_size(path: str | PathLike[str], declared: int, size: int, copies: float = 2.5) -> None:
+    """Raise a DataError if the numbers of a file of `size` bytes would take more than four times the file and 500 MB.
 
-    Twice the file and 256 MB are allowed, so that reading takes at most four times the file and 500 MB.
+    Parameters
+    ----------
+    path : path
+    declared : int
+        Bytes of the numbers that the file stands for.
+    size : int
+    copies : float
+        How often they are there at once: in the reader's library, as one array, and columns that are compared.
 
+    Examples
+    --------
     >>> check_size("bomb.npz", 10**12, 1000)
     Traceback (most recent call last):
     planted.numerics.reading.DataError: bomb.npz declares 1,000,000 MB of numbers in a file of 0.001 MB...
     """
-    if declared > 2 * size + _FREE_BYTES:
+    if copies * declared > 4 * size + _FREE_BYTES:
         raise DataError(
             f"{path} declares {declared / 1e6:,.0f} MB of numbers in a file of {size / 1e6:,.3g} MB: that is not read "
-            "into memory; read it in blocks, as Parquet or NPY, or write it uncompressed"
+            "into memory; read it in blocks, as CSV, Parquet or NPY, or write it uncompressed"
         )
 
 

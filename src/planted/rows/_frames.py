@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.numerics.reading import DataError, check_source, reading
+from planted.numerics.reading import DataError, check_size, check_source, reading
 from planted.rows._csv import csv_chunks
 from planted.rows._dialect import UTF16
 from planted.rows._npy import npy_header
@@ -19,6 +19,7 @@ from planted.rows._unpack import ENDINGS, compressed, unpacked
 
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 ARROW, EXCEL = (".arrow", ".feather", ".ipc"), (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_STANDARD_INPUT = "standard input"
 _KINDS = (*TEXT, *PARQUET, *ARROW, *EXCEL, ".npy", ".npz")
 _MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"\xff\xff\xff\xff": ".arrow", b"\x93NUMPY": ".npy"}
 
@@ -101,7 +102,7 @@ def _opened(source: Any) -> tuple[Path, bytes | None, str]:
     """Path, content where it is in memory already (None otherwise), and kind of a source."""
     content: bytes | None
     if not isinstance(source, (str, PathLike)):
-        path, content, kind = Path("standard input"), bytes(source.read()), ""
+        path, content, kind = Path(_STANDARD_INPUT), bytes(source.read()), ""
         if not content:
             raise DataError("standard input is empty")
         if compressed(content) and not content.startswith(b"PK"):
@@ -136,12 +137,16 @@ def _utf8(path: Path, content: bytes) -> bytes:
 def _text(path: Path, content: bytes | None, wanted: Wanted, kinds: tuple[bool, bool]) -> Frame:
     import polars as pl
 
+    size = len(content or b"") if str(path) == _STANDARD_INPUT else path.stat().st_size
+
     mixed, labels = kinds
     # Whether a column is text is told from all of its rows.
     whole = replace(wanted, chunk_rows=2**62)
     chunks, chosen = csv_chunks(path, whole if mixed or labels else wanted, content)
     if not chunks:
         raise DataError(f"{path} has a header but no rows")
+    numbers = 8 * sum(chunk.rows for chunk in chunks) * (len(chosen) + len(wanted.targets))
+    check_size(path, numbers, size)
     dialect = chunks[0].dialect
     frame = chunks[0].mixed(labels) if mixed or labels else pl.concat([chunk.numbers() for chunk in chunks])
     return Frame(frame, chosen, dialect.words, str(path), dialect.header)

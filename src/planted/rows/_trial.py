@@ -96,7 +96,7 @@ def check_pages(
     ----------
     path : path
         What the file is called.
-    kind : "parquet", "ipc" or "ipc_stream"
+    kind : "parquet", "ipc", "ipc_stream" or "zstd"
     columns : tuple of str
         Columns of a Parquet file; without any only what the file declares is read.
     step : int

@@ -32,6 +32,10 @@ def _read(path: str, kind: str, columns: list[str], step: int) -> None:
     if kind == "ipc_stream":
         pl.read_ipc_stream(io.BytesIO(Path(path).read_bytes()))
         return
+    if kind == "zstd":
+        text = Path(path).read_bytes()
+        pl.read_csv(text, has_header=False, separator="\x1f", quote_char=None, schema={"line": pl.String})
+        return
     lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False)
     lazy.collect_schema()
     n = int(lazy.select(pl.len()).collect().item())

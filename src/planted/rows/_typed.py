@@ -119,7 +119,9 @@ def arrow_frame(path: Path, content: bytes) -> Any:
             raise DataError(f"{path} is a Feather file of the first version: write it again as version 2 or Parquet")
         whole = content.startswith(b"ARROW1")
         check_pages(path, "ipc" if whole else "ipc_stream", content=content)
-        return (pl.read_ipc if whole else pl.read_ipc_stream)(io.BytesIO(content))
+        frame = (pl.read_ipc if whole else pl.read_ipc_stream)(io.BytesIO(content))
+        check_size(path, 8 * frame.height * frame.width, len(content))
+        return frame
 
 
 def excel_frame(path: Path, content: bytes) -> Any:

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from planted.numerics.reading import DataError, reading
+from planted.rows._trial import check_pages
 
 ENDINGS = (".gz", ".zst", ".bz2", ".xz", ".zip")
 """Of compressed files, behind the ending that names the kind of table."""
 _GZIP, _ZSTD, _ZIP, _BZ2, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ"
 _STREAMS: dict[bytes, Any] = {_GZIP: gzip.open, _BZ2: bz2.open, _XZ: lzma.open}
-_RATIO, _FREE_BYTES = 50, 2**28
+_RATIO, _FREE_BYTES = 3, 180 * 2**20
 
 
 def compressed(head: bytes) -> bool:
@@ -31,7 +32,7 @@ def compressed(head: bytes) -> bool:
 def unpacked(path: Path, content: bytes) -> bytes:
     """What a compressed table holds: gzip, zstd, bzip2, xz, or a zip archive with one member.
 
-    More than fifty times the file and 256 MB is not unpacked.
+    More than three times the file and 180 MB is not unpacked.
 
     >>> unpacked(Path("a.csv.gz"), gzip.compress(b"u,y"))
     b'u,y'
@@ -40,8 +41,10 @@ def unpacked(path: Path, content: bytes) -> bytes:
     with reading(path, "a compressed file"):
         if content.startswith(_ZSTD):
             _check(path, _declared(content), limit)
-            return _lines(content)
-        if content.startswith(_ZIP):
+            # A frame need not declare its size, and others may follow it.
+            check_pages(path, "zstd", content=content)
+            text = _lines(content)
+        elif content.startswith(_ZIP):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 members = [name for name in archive.namelist() if not name.endswith("/")]
                 if len(members) != 1:
@@ -78,4 +81,6 @@ def _lines(content: bytes) -> bytes:
     import polars as pl
 
     frame = pl.read_csv(content, has_header=False, separator="\x1f", quote_char=None, schema={"line": pl.String})
-    return "".join(f"{line or ''}\n" for line in frame["line"].to_list()).encode()
+    buffer = io.BytesIO()
+    frame.write_csv(buffer, include_header=False, quote_style="never")
+    return buffer.getvalue()
