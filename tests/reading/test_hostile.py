@@ -170,3 +170,13 @@ def test_a_function_that_is_constant_at_most_points_is_not_called_linear():
 
 def relu_of(X, W, b, a):
     return np.maximum(X @ W.T + b, 0) @ a
+
+
+def test_slopes_that_differ_little_far_out_are_soft_corners_all_the_same():
+    _, W, b, a = made(5, 4, 7)
+    u = np.random.default_rng(0)
+    a = a / 50 * np.sign(a[0])
+    net = Network(W, a, "softplus", bias=b, intercept=1.0, skip=u.standard_normal(5))
+    reading = read(net, random_state=0)
+    assert reading.status == "recovered", reading.reason
+    assert reading.network.activation.name == "softplus"

@@ -56,6 +56,10 @@ class Line:
         """Values (n, m) at t (n,)."""
         return self.function(self.point + np.asarray(t)[:, None] * self.direction)
 
+    def soft(self, t: float) -> float:
+        """Length along the line over which a corner at t may be rounded off: the longer, the flatter it is crossed."""
+        return self.softness * (1.0 + abs(t) / self.reach)
+
     def rounding(self, t: float) -> float:
         """Rounding error to expect at t."""
         return self.noise * (1.0 + abs(t) / self.reach)
@@ -221,7 +225,7 @@ def _confirm(line: Line, likely: list[tuple[_Node, _Node, Kink]], result: LineKi
         return []
     fresh = []
     for (a, b, kink), value in zip(likely, line(np.array([kink.t for _, _, kink in likely])), strict=True):
-        error = _ROOM * _corner_error(line, a, b, kink.t) + line.softness * float(np.abs(b.slope - a.slope).max())
+        error = _ROOM * _corner_error(line, a, b, kink.t) + line.soft(kink.t) * float(np.abs(b.slope - a.slope).max())
         miss = float(np.abs(value - a.value - a.slope * (kink.t - a.t)).max())
         width = 2 * kink.step
         if miss <= error or width <= _finest(line, kink.t):
@@ -234,7 +238,7 @@ def _confirm(line: Line, likely: list[tuple[_Node, _Node, Kink]], result: LineKi
 
 def _finest(line: Line, t: float) -> float:
     """Length of an interval at t that is not split any more."""
-    return line.grain * line.reach + 16e-16 * abs(t)
+    return max(line.grain * line.reach, line.soft(t)) + 16e-16 * abs(t)
 
 
 def _corner_error(line: Line, a: _Node, b: _Node, t: float) -> float:

@@ -48,17 +48,20 @@ class Far:
         Slopes at the two ends of that ray.
     level : float
         Size of its values.
+    error : float
+        What rounding may make of a slope.
     """
 
     scale: float
     slopes: np.ndarray
     level: float
+    error: float
 
     @property
     def bends(self) -> bool:
         """Whether the slopes at the two ends differ, as those of softplus do and those of tanh do not."""
         change = np.abs(self.slopes[1] - self.slopes[0]).max()
-        return bool(change > 1e-6 * (np.abs(self.slopes).max() + self.level / self.scale))
+        return bool(change > 1e-6 * np.abs(self.slopes).max() + self.error)
 
 
 def look_out(frame: Frame, survey: Survey, rng: np.random.Generator) -> Far | None:
@@ -85,16 +88,17 @@ def _along_ray(frame: Frame, survey: Survey, rng: np.random.Generator) -> Far | 
         steepest = max(steepest, float(np.abs(slopes).max()))
         error = 100 * max(survey.noise, survey.epsilon * level) / t + 1e-4 * steepest
         if last is not None and np.abs(slopes - last).max() <= error:
-            return _at(frame, t / 4, 1e4 * t, u)
+            return _at(frame, t / 4, 1e4 * t, u, survey.epsilon)
         last, t = slopes, 4 * t
     return None
 
 
-def _at(frame: Frame, scale: float, t: float, u: np.ndarray) -> Far | None:
+def _at(frame: Frame, scale: float, t: float, u: np.ndarray, epsilon: float) -> Far | None:
     """Slopes and level very far out."""
     values = frame(np.array([-1.02 * t, -t, t, 1.02 * t])[:, None] * u)
     slopes = np.array([(values[1] - values[0]) / (0.02 * t), (values[3] - values[2]) / (0.02 * t)])
-    return Far(scale, slopes, float(np.abs(values).max())) if np.all(np.isfinite(values)) else None
+    level = float(np.abs(values).max())
+    return Far(scale, slopes, level, 1e4 * epsilon * level / t) if np.all(np.isfinite(values)) else None
 
 
 def read_saturating(frame: Frame, survey: Survey, far: Far, rng: np.random.Generator, state: State) -> None:
