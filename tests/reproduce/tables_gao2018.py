@@ -6,6 +6,7 @@ from made_up import Case, change
 
 from planted.reproduce.gao2018._estimated import KNOWN, PANELS, PLAIN, PRINTED, TREATMENTS, WHITENED, G, estimated
 from planted.reproduce.gao2018._laplace import IDENTITY, POPULATION, ROTATED, SMOOTH
+from planted.reproduce.gao2018._rates import DEGREES, ORDERS, left_out, theorem_slope
 from planted.reproduce.gao2018._scores import PAPER_SLOPES, PERCENTILES
 
 SIZES = (128, 1024, 8192)
@@ -182,4 +183,25 @@ SCORES = [
     *score_cases("fig1-printed", "gaussian"),
     *score_cases("fig2-printed", "mixture"),
 ]
-CASES = [*SCORES, *FIG3, *FIG4]
+
+
+def rates(stays=1.0, **slopes):
+    """Errors of degree p for S_m with the theorem's slopes but those given as p1m1=…; m > p at what is left out."""
+    return [
+        {"degree": p, "order": m, "n": n, "h": 1.0, "log_se": 0.0}
+        | {"error": n ** slopes.get(f"p{p}m{m}", theorem_slope(p, m)) if m <= p else stays * left_out(p, m)}
+        for p in DEGREES
+        for n in (1000, 8000)
+        for m in ORDERS
+    ]
+
+
+RATES = [
+    Case("gao2018/theorem1", "the theorem's rates", rates(), ["holds", "holds", "holds"]),
+    Case("gao2018/theorem1", "one is slower", rates(p3m2=-0.1), ["fails", "fails", "holds"]),
+    Case("gao2018/theorem1", "smaller bias where p − m is even", rates(p3m1=-0.6), ["holds", "explained", "holds"]),
+    Case("gao2018/theorem1", "one is faster and p − m odd", rates(p2m1=-0.6), ["holds", "fails", "holds"]),
+    Case("gao2018/theorem1", "consistent without the degree", rates(stays=0.1), ["holds", "holds", "fails"]),
+]
+
+CASES = [*SCORES, *FIG3, *FIG4, *RATES]
