@@ -245,3 +245,16 @@ def test_gauss_newton_takes_several_outputs_and_a_linear_part(activation):
     assert end.status == "converged"
     assert end.value < 1e-22
     assert end.n_steps < 15
+
+
+def test_lbfgs_does_not_stop_at_zero_where_losses_are_negative():
+    """The least value of G is below zero (Theorem 2.3), and a descent that passes zero has further to go."""
+    G = objectives.PopulationLandscape(Network(np.eye(3), np.ones(3)))
+    run = solvers.lbfgs(G, np.eye(3) + 0.05 * np.random.default_rng(0).standard_normal((3, 3)))
+    least, _ = G.known_minimum()
+    assert least < 0
+    assert run.value == pytest.approx(least, abs=1e-12)
+    assert run.gradient_norm < 1e-6
+    early = solvers.lbfgs(G, run.params + 0.02, target=0.0)
+    assert early.value <= 0
+    assert early.gradient_norm > 1e-4

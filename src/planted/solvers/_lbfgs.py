@@ -33,7 +33,7 @@ def lbfgs(
     *,
     steps: int = 500,
     tolerance: float = 1e-9,
-    target: float = 0.0,
+    target: float | None = None,
     decrease: float = 0.0,
     dtype: Any = np.float64,
     progress: Progress = silent,
@@ -49,8 +49,9 @@ def lbfgs(
         Largest number of iterations.
     tolerance : float
         Stop when the largest entry of the gradient is at most this.
-    target : float
-        Stop as soon as the value is at most this.
+    target : float, optional
+        Stop as soon as the value is at most this. By default zero for losses that are never negative, and no target for
+        others, such as G, F and L, whose minima are below zero.
     decrease : float
         Stop when one iteration lowers the value by less than this fraction.
     dtype : numpy dtype
@@ -64,6 +65,8 @@ def lbfgs(
     >>> lbfgs(G, np.array([[1.0, 0.2], [0.1, 0.9]])).status
     'converged'
     """
+    if target is None:
+        target = 0.0 if objective.non_negative else -np.inf
     recorder, flat = Recorder(steps, progress), Flat(objective, params, dtype=dtype)
     best: tuple[float, np.ndarray, float] = (np.inf, flat.start, np.inf)
     norm = np.inf
