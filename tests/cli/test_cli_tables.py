@@ -110,3 +110,15 @@ def test_version_and_module():
     command = [sys.executable, "-m", "planted", "--version"]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == planted.__version__
+
+
+def test_a_target_of_text_names_the_flag_for_labels(capsys, tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("age,buys\n1.5,no\n2.5,yes\n0.5,no\n")
+    status, _, err = run(capsys, "fit", path, "--target", "buys")
+    assert status == 2
+    assert "column 'buys' holds text, 'no' in row 1; labels go with --task classification" in err
+    path.write_text("age,share\n1.5,12 %\n2.5,13 %\n0.5,9 %\n")
+    status, _, err = run(capsys, "fit", path, "--target", "share")
+    assert status == 2
+    assert "write plain numbers" in err

@@ -12,11 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from planted.methods._search import Attempt, Search
+from planted.methods._search import Attempt, Search, same_minimum
 from planted.methods._second_order import Move, affordable, second_order_run
+from planted.methods._verdict import EXACT
+from planted.numerics import random
+from planted.numerics.deadline import passed
 from planted.numerics.precision import float64
 
-# With noise kinks leave neighbouring minima: a few runs may be needed until two agree.
 _RUNS = 6
 _INPUTS_PER_NEURON = 10
 _MOVE = Move(1.5)
@@ -24,7 +26,7 @@ _STEPS = 1500
 
 
 def subspace_runs(search: Search) -> int:
-    """How many runs begin in a subspace: some where inputs are many, too many for second-order steps in all of them.
+    """How many runs in a subspace there may be: some where inputs are too many for second-order steps in all of them.
 
     >>> from planted.datasets import make_planted
     >>> from planted.methods import Problem, Search
@@ -68,8 +70,12 @@ def leading_directions(search: Search) -> np.ndarray:
 
 
 @float64
-def subspace_run(search: Search, key: np.ndarray) -> Attempt:
-    """One run: a second-order one in the leading directions, then a descent in all inputs."""
+def subspace_attempts(search: Search, key: np.ndarray) -> list[Attempt]:
+    """Runs in the leading directions until independent ones agree, and a descent in all inputs from where they end.
+
+    Runs that end in one place in these directions would end in one place in all inputs too, but for the kinks of
+    single rows between which a descent chooses: one attempt stands there for each of them.
+    """
     basis = leading_directions(search)
     slope, constant = search.linear[:-1], search.linear[-1:]
     inside = basis.T @ slope
@@ -81,14 +87,21 @@ def subspace_run(search: Search, key: np.ndarray) -> Attempt:
         targets=search.targets - search.some @ (slope - basis @ inside),
         linear=np.concatenate([inside, constant]),
     )
-    first = second_order_run(small, _MOVE, key)
-    params = first.params | {"weights": first.params["weights"] @ basis.T}
+    runs: list[Attempt] = []
+    for run in range(subspace_runs(search)):
+        runs.append(second_order_run(small, _MOVE, random.fold_in(key, run)))
+        best = min(runs, key=lambda one: one.loss)
+        agreeing = sum(same_minimum(best, one) for one in runs)
+        if agreeing > 1 or best.loss <= EXACT or passed():
+            break
+    params = best.params | {"weights": best.params["weights"] @ basis.T}
     if "linear" in params:
         params["linear"] = params["linear"] @ basis.T + (slope - basis @ inside).T
     params, signs = fixed_outputs(search, params)
     descent = search.descend(params, signs, _STEPS, final=True)
     params = descent.params if signs is None else descent.params | {"output": signs}
-    return Attempt(params, float(descent.value), first.descents | {"all inputs": descent}, first.wide_loss)
+    end = Attempt(params, float(descent.value), best.descents | {"all inputs": descent}, best.wide_loss)
+    return [end] * agreeing
 
 
 def fixed_outputs(search: Search, params: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], np.ndarray | None]:

@@ -156,7 +156,7 @@ class CsvChunk:
         wrong = numbers.is_null() & plain.is_not_null()
         if wrong.any():
             row = int(wrong.arg_max())
-            raise TextError(self.path, name, str(plain[row]), self.start + row + 1)
+            raise TextError(self.path, name, str(plain[row]), self.start + row + 1, label=name in self.targets)
         return numbers
 
 

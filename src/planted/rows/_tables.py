@@ -25,7 +25,7 @@ class TextError(DataError):
 
     def __init__(self, path: object, column: str, cell: str, row: int, label: bool = False) -> None:
         sentence = f"{path}: column {column!r} holds text, {cell[:60]!r} in row {row}"
-        if label:
+        if label and not (_DATE.match(cell) or _DECORATED.fullmatch(cell)):
             super().__init__(sentence, "PlantedClassifier takes labels", "labels go with --task classification")
         elif _DATE.match(cell):
             leave = "make numbers of dates, such as days, or leave the column out with"

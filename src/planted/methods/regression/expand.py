@@ -24,7 +24,7 @@ from planted.methods._refine import Refined, explained, refine
 from planted.methods._residual_test import residual_p_value
 from planted.methods._search import PLENTY, SCARCE, WORTHY, Attempt, Search, same_minimum
 from planted.methods._second_order import second_order_plan, second_order_run
-from planted.methods._subspace import subspace_run, subspace_runs
+from planted.methods._subspace import subspace_attempts, subspace_runs
 from planted.methods._verdict import EXACT, LEVEL
 from planted.networks import Network
 from planted.numerics import random
@@ -88,13 +88,13 @@ def start(problem: Problem) -> Start:
         agreed = direct.details["agreeing_runs"] >= AGREEING and not _structured(problem, direct.network)
         if explained(problem, direct) or agreed or passed():
             return direct
-    early = subspace_runs(search)
+    early = subspace_attempts(search, problem.key) if subspace_runs(search) else []
     best: Attempt | None = None
     idle = 0
     for run, move in enumerate(second_order_plan(search, _RUNS)):
         key = random.fold_in(problem.key, run)
-        if run < early:
-            attempt = subspace_run(search, key)
+        if run < len(early):
+            attempt = early[run]
         elif move is None:
             attempt = search.run(schedules[run % len(schedules)], key)
         else:
