@@ -22,6 +22,8 @@ _DENSE_PARAMETERS, _DENSE_PARAMETERS_IN_CHUNKS = 300, 2000
 _POLISH = 25
 # Half the relative loss below which Gauss–Newton steps converge at once, and a decrease an iteration that is too slow.
 _NEAR, _SLOW = 1e-3, 1e-3
+# Gauss–Newton steps at a time, how often, and a share of the loss that so many steps have to take off.
+_BATCH, _BATCHES, _STANDING = 10, 5, 1e-5
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,15 @@ def refine(problem: Problem, network: Network, *, steps: int = 1000) -> Refined:
     if size > _DENSE_PARAMETERS and n >= size:
         near = _NEAR * square
         runs["near"] = lbfgs(loss, params, steps=steps, tolerance=1e-14, target=near, decrease=_SLOW, progress=progress)
-        runs["gauss_newton"] = gauss_newton(loss, runs["near"].params, progress=progress)
-        params = runs["gauss_newton"].params
+        params, value = runs["near"].params, np.inf
+        for _ in range(_BATCHES):
+            runs["gauss_newton"] = gauss_newton(loss, params, steps=_BATCH, progress=progress)
+            params = runs["gauss_newton"].params
+            # Kinks of single rows stop it for good where noise is left.
+            standing = runs["gauss_newton"].value > (1 - _STANDING) * value
+            value = runs["gauss_newton"].value
+            if standing or runs["gauss_newton"].status == "converged":
+                break
     if "gauss_newton" not in runs or runs["gauss_newton"].status != "converged":
         limit = 300 if dense else steps
         runs["lbfgs"] = lbfgs(loss, params, steps=limit, tolerance=1e-14, target=enough, progress=progress)
