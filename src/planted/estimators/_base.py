@@ -263,7 +263,8 @@ class PlantedEstimator(Presented, BaseEstimator):
         method = self._method()
         problem = self._chosen(problem, method)
         self.n_hidden_ = problem.n_hidden
-        LOG.info("%s %s neurons, method %s", problem.n_hidden, problem.activation, method.name)
+        several = "s" * (problem.n_hidden != 1)
+        LOG.info("%s %s neuron%s, method %s", problem.n_hidden, problem.activation.name, several, method.name)
         self.result_ = method(problem)
         self.certificate_ = certificate(problem, self.result_)
         self.evidence_ = self._evidence(problem.survey.X, problem.survey.y, n_rows=problem.survey.n_rows)

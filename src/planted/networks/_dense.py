@@ -247,7 +247,7 @@ class Network:
 
         >>> net = Network([[1.0, 2.0], [-2.0, -4.0], [0.0, 0.0]], [1.0, -0.5, 3.0], bias=[1.0, -2.0, 1.0])
         >>> net.simplify()                       # max(z, 0) − max(−z, 0) + 3 = z + 3
-        Network(0 relu neurons, 2 inputs, biases, linear part)
+        Network(no neurons, 2 inputs, biases, linear part)
         """
         return simplify(self, tolerance)
 
@@ -321,4 +321,6 @@ class Network:
     def __repr__(self) -> str:
         outputs = f", {self.n_outputs} outputs" if self.output.ndim > 1 else ""
         extras = ("" if self.bias is None else ", biases") + ("" if self.skip is None else ", linear part")
-        return f"Network({self.n_hidden} {self.activation.name} neurons, {self.n_features} inputs{outputs}{extras})"
+        k, d = self.n_hidden, self.n_features
+        neurons = f"{k} {self.activation.name} neuron{'s' * (k != 1)}" if k else "no neurons"
+        return f"Network({neurons}, {d} input{'s' * (d != 1)}{outputs}{extras})"
