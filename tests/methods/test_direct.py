@@ -103,3 +103,13 @@ def test_runs_go_on_from_those_before():
     assert len(few) == 10
     assert len(more) == 12
     assert more[-1].loss <= few[-1].loss
+
+
+def test_one_neuron_without_any_part_beside_it():
+    """Where it is exchanged nothing stays, not even a column of ones."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((5, 2)), rng.standard_normal(5)
+    problem = Problem.of(X, y, 1, "tanh")
+    attempts = direct_attempts(Search.of(problem), problem)
+    assert len(attempts) > 10
+    assert attempts[-1].loss <= 1.01 * min(attempt.loss for attempt in attempts)

@@ -84,6 +84,8 @@ class SeparableRows:
             columns, y = columns * self.weight[:, None], y * self.weight[:, None]
         if not np.isfinite(columns).all():
             return ProjectedPoint(rows, z, columns, y, np.zeros((columns.shape[1], y.shape[1])), y, np.inf)
+        if not columns.shape[1]:
+            return ProjectedPoint(rows, z, columns, y, np.zeros((0, y.shape[1])), y, 0.5 * float(np.sum(y**2)) / len(y))
         # Columns of any size count: an idle neuron's is tiny.
         scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
         basis, triangle = scipy.linalg.qr(columns / scale, mode="economic", check_finite=False, overwrite_a=True)
