@@ -497,6 +497,17 @@ def test_table_of_assumptions() -> None:
     assert square["outputs are positive"] == "fails"
 
 
+def test_weights_that_cancel_do_not_make_a_loss_zero() -> None:
+    """Two neurons of length 500 that cancel: the scale of the Hessian is beyond 1e11, the loss that of no network."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 2))
+    W = 500 * np.array([[1.0, 0.0], [1.0, 0.0]])
+    y = rng.standard_normal(12)
+    certificate = certify(Squared(X, y, "quadratic", np.array([1.0, -1.0])), W)
+    assert certificate.value == pytest.approx(np.mean(y**2) / 2)
+    assert certificate.kind != "global minimum"
+
+
 def test_a_neuron_of_a_length_that_rounds_to_zero_is_no_error() -> None:
     for length in (0.0, 1e-14):
         table = assumptions(network=Network([[1.0, 0.0], [0.0, length]], [1.0, 1.0], "quadratic"))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+import numpy as np
+
 from planted.objectives import Objective, Params, named, quadratic_verdict
 
 
@@ -23,11 +26,14 @@ def global_verdict(
     """What theory alone decides about `params`, or None.
 
     `scale` is the size of a typical value, ‖∇²f‖‖θ‖²: a value within ½·tolerance²·scale of the least possible is taken
-    to attain it, which is what a point at relative distance `tolerance` from a minimum has.
+    to attain it, which is what a point at relative distance `tolerance` from a minimum has. Over rows it must also be
+    below `tolerance` times the value with all parameters zero: where large weights cancel, `scale` exceeds every value.
     """
     least = objective.known_minimum()
     if least is not None and value - least[0] <= 0.5 * tolerance**2 * scale + 1e-15 * abs(least[0]):
-        return Verdict("global minimum", least[1])
+        nothing = np.inf if objective.rows is None else objective.value(jax.tree.map(np.zeros_like, params))
+        if not value - least[0] > tolerance * (nothing - least[0]):
+            return Verdict("global minimum", least[1])
     quadratic = objective.quadratic_problem(named(params))
     if quadratic is not None:
         exact = quadratic_verdict(*quadratic, tolerance=tolerance)
