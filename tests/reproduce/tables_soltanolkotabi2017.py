@@ -183,6 +183,7 @@ LANDSCAPE = [
     landscape("as printed", []),
     landscape("a spurious minimum", [0], chosen(BOTH, False, labels=PLANTED), kind="neither"),
     landscape("a saddle that is flat", [1], chosen(BOTH, True), kind="neither"),
+    landscape("descents have not settled", [1], chosen(BOTH, True, labels=PLANTED), kind="not settled"),
     landscape("no saddle is met", [1], chosen(BOTH, True), kind="global", certified="global minimum"),
     landscape("a spurious minimum, one sign", [2], chosen(ONE, False), kind="neither"),
     landscape("a flat saddle, one sign", [3], chosen(ONE, True), kind="neither"),
