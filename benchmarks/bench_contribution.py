@@ -1,8 +1,9 @@
 """What did the designed loss contribute? Directions before refinement, beside random ones with the same refinement.
 
-Run with `python benchmarks/bench_contribution.py [--seeds 10] [--rows 20000] [--inputs gaussian logistic]`. A line is a
-method on a kind of teacher: the median over teachers of the largest angle between a neuron and its direction before
-refinement, for the method and for random directions, and how many teachers each ends within a relative 1e-6 of.
+Run with `python benchmarks/bench_contribution.py [--seeds 10] [--rows 20000] [--inputs gaussian logistic]`, in parts by
+`--teachers` and `--methods`. A line is a method on a kind of teacher: the median over teachers of the largest angle
+between a neuron and its direction before refinement, for the method and for random directions, and how many teachers
+each ends within a relative 1e-6 of.
 """
 
 from __future__ import annotations
@@ -59,19 +60,23 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--sizes", type=int, nargs="+", default=[5], help="inputs d; the teacher has d neurons")
+    parser.add_argument("--teachers", nargs="+", choices=list(KINDS), default=list(KINDS))
+    parser.add_argument("--methods", nargs="+", help="first words of names, such as 'score, local'; all if omitted")
     parser.add_argument("--inputs", nargs="+", choices=list(RECIPES), default=list(RECIPES))
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"{'inputs':<9} {'d':>2} {'teacher':<12} {'method':<24} {'angle':>6} {'random':>6}  recovered, random")
     for inputs in asked.inputs:
         for d in asked.sizes:
-            for kind, options in KINDS.items():
+            for kind in asked.teachers:
                 for name, method, law in RECIPES[inputs]:
+                    if asked.methods and not name.startswith(tuple(asked.methods)):
+                        continue
                     outcomes = []
                     for seed in range(FIRST_SEED, FIRST_SEED + asked.seeds):
                         source = Logistic(d) if inputs == "logistic" else "gaussian"
                         data = datasets.make_planted(
-                            asked.rows, d, d, inputs=source, condition_number=2.0, random_state=seed, **options
+                            asked.rows, d, d, inputs=source, condition_number=2.0, random_state=seed, **KINDS[kind]
                         )
                         try:
                             outcomes.append(one(method, law, data, seed))

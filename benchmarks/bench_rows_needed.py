@@ -105,6 +105,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--losses", nargs="+", choices=list(ARMS), default=list(ARMS))
+    parser.add_argument("--treatments", nargs="+", help="of y, by their names in the table; all if omitted")
     parser.add_argument("--sizes", type=int, nargs="+", default=[2, 4, 8], help="inputs d; the teacher has d neurons")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--most", type=int, default=262_144)
@@ -112,6 +113,8 @@ def main() -> None:
     print(f"{'loss':<5} {'treatment of y':<22} " + " ".join(f"{f'd = {d}':>10}" for d in asked.sizes) + "   slope")
     for loss in asked.losses:
         for name, make in ARMS[loss].items():
+            if asked.treatments and name not in asked.treatments:
+                continue
             rows: list[int | None] = []
             for d in asked.sizes:
                 # More inputs never need fewer rows: go on from what the last number of inputs needed.
