@@ -249,3 +249,19 @@ def test_certify_says_what_descent_from_here_reaches_and_runs_it(capsys, tmp_pat
     assert answer["descent_run"]["steps"] == 20
     status, out, _ = run(capsys, "certify", model, table, "--descent", "0")
     assert "reaches zero loss" in out
+
+
+@pytest.mark.parametrize("loss", ["G", "F", "L"])
+def test_certify_says_how_near_the_teacher_is_to_a_minimum_of_a_designed_loss(capsys, tmp_path, loss):
+    data = datasets.make_planted(4000, 2, 2, random_state=0)
+    model, table = tmp_path / "model", tmp_path / "data.npz"
+    data.teacher.save(model)
+    np.savez(table, X=data.X, y=data.y)
+    options = ("certify", model, table, "--loss", loss, "--inputs", "gaussian")
+    status, out, _ = run(capsys, *options, "--json")
+    answer = json.loads(out)
+    assert (status, answer["kind"]) == (0, "local minimum")
+    assert 0 < answer["teacher_distance"]["expected"] < 0.3
+    status, _, err = run(capsys, *options, "--descent", "1")
+    assert status == 2
+    assert "goes without --descent" in err

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from planted.cli._certify_designed import check_loss, designed_certificate
 from planted.cli._common import (
     DONE,
     NOT_RECOVERED,
@@ -25,7 +26,7 @@ from planted.cli._common import (
 )
 from planted.cli._patches import Patch, check_patch, read_patches
 from planted.cli._program_cache import remember_programs
-from planted.names import TASKS
+from planted.names import DENSITIES, TASKS
 
 
 def certify(
@@ -45,6 +46,14 @@ def certify(
             "steps of it as a check. For smooth activations and the squared loss.",
         ),
     ] = None,
+    loss: Annotated[
+        str,
+        typer.Option(
+            help="squared; or G, F or L: the minimum of that loss next to the network, and how near the theorems say "
+            "that the teacher is. G and F take inputs as standard Gaussian."
+        ),
+    ] = "squared",
+    inputs: Annotated[str, typer.Option(help="Law of the inputs for --loss L, as in planted fit.")] = "auto",
     report: Annotated[Path | None, typer.Option(help="Write a page with the certificate and the fit (HTML).")] = None,
     force: Force = False,
     seed: Seed = 0,
@@ -58,6 +67,8 @@ def certify(
     minimum, 1 if it is not or if that cannot be decided.
     """
     known("task", task, TASKS)
+    known("inputs", inputs, DENSITIES)
+    check_loss(loss, task != TASKS[0] or descent is not None or report is not None)
     from planted.numerics.reading import check_source
 
     check_source(model, "model")
@@ -75,6 +86,8 @@ def certify(
     saved = read_model(model)
     network = saved.network
     check_patch(patch, network)
+    if loss != "squared" and (saved.labels or isinstance(network, ConvNetwork)):
+        raise ValueError(f"--loss {loss} is for networks of one hidden layer fitted to numbers")
     if task == "classification" or saved.labels:
         if isinstance(network, ConvNetwork):
             raise ValueError(f"{model} holds a shared filter, which classification does not take")
@@ -94,18 +107,25 @@ def certify(
         X, y, names = read_rows(data, target, features)
         if X.shape[1] != network.n_features:
             raise ValueError(f"{data} has {X.shape[1]} input columns but the network takes {network.n_features}")
+        if loss != "squared":
+            return _show(designed_certificate(loss, network, X, y, inputs, seed), as_json)
         free = Free(network.bias is not None, bool(np.any(network.intercept)), network.skip is not None)
         problem = Problem.of(X, y, network.n_hidden, network.activation, free=free)
-    loss, params = problem.objective(), problem.params(network)
-    certificate = certify(loss, params, seed=seed, descent=descent is not None)
+    objective, params = problem.objective(), problem.params(network)
+    certificate = certify(objective, params, seed=seed, descent=descent is not None)
     proved = certificate.descent
-    check = (
-        run_descent(loss, params, proved, steps=descent) if descent and proved is not None and proved.proved else None
-    )
+    check = None
+    if descent and proved is not None and proved.proved:
+        check = run_descent(objective, params, proved, steps=descent)
     if not isinstance(network, ConvNetwork):
         certificate = replace(certificate, assumptions=tuple(assumptions(X, network)))
     if report is not None:
         write_page(report, problem, network, certificate, names, names_in(target))
+    return _show(certificate, as_json, check)
+
+
+def _show(certificate: Any, as_json: bool, check: Any = None) -> int:
+    """Print a certificate, with a run of descent if there was one, and return the exit status."""
     if as_json:
         print_json(certificate.as_dict() | ({} if check is None else {"descent_run": check.as_dict()}))
     else:
