@@ -21,8 +21,9 @@ from planted.numerics.seeding import words_from
 from planted.rows import ChunkedRows, Rows, Survey
 from planted.starts import MomentRank, moment_rank, rank_is_testable
 
-# Rows that the rank of E[y S₂] is tested on, and a singular value of theirs that counts as none.
-_RANK_ROWS = 20_000
+# Rows that the rank of E[y S₂] is tested on; inputs up to which that costs little where it was not asked for, rows ×
+# inputs⁴ in all; and a singular value of the rows that counts as none.
+_RANK_ROWS, _RANK_INPUTS = 20_000, 10
 _DEPENDENT = 1e-6
 
 
@@ -76,7 +77,8 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
         Held-out relative loss by width and by activation, where they were compared.
     moment_rank_ : MomentRank
         The number of neurons by the rank of E[y S₂], with the p-value of each rank, beside that search; where the law
-        of the inputs is given, or with "auto" passes for Gaussian (:func:`planted.inputs.gaussianity`), and
+        of the inputs is given, or with "auto" at most ten inputs pass for Gaussian
+        (:func:`planted.inputs.gaussianity`), and
         :func:`planted.starts.rank_is_testable` says that there are enough rows.
 
     Examples
@@ -229,6 +231,8 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
         if not rank_is_testable(*X.shape) or np.any(spread == 0):
             return
         if law is None:
+            if X.shape[1] > _RANK_INPUTS:
+                return
             # The rank is the same in units of the columns' own.
             X = (X - X.mean(axis=0)) / spread
             if np.linalg.matrix_rank(X, rtol=_DEPENDENT) < X.shape[1] or not gaussianity(X).gaussian:
