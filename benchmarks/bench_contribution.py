@@ -58,6 +58,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=FIRST_SEED, help="seed of the first teacher")
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--sizes", type=int, nargs="+", default=[5], help="inputs d; the teacher has d neurons")
     parser.add_argument("--teachers", nargs="+", choices=list(KINDS), default=list(KINDS))
@@ -73,7 +74,7 @@ def main() -> None:
                     if asked.methods and not name.startswith(tuple(asked.methods)):
                         continue
                     outcomes = []
-                    for seed in range(FIRST_SEED, FIRST_SEED + asked.seeds):
+                    for seed in range(asked.first, asked.first + asked.seeds):
                         source = Logistic(d) if inputs == "logistic" else "gaussian"
                         data = datasets.make_planted(
                             asked.rows, d, d, inputs=source, condition_number=2.0, random_state=seed, **KINDS[kind]

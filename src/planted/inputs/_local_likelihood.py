@@ -41,6 +41,7 @@ _SOLVED_AT_ONCE = 8192
 # Below this (spread/h)² the rounding of float32 changes a weight by less than one part in a thousand.
 _SINGLE_PRECISION_REACH = 1e3
 _ENTRIES_IN_FLIGHT = 2**21
+_NEIGHBOURS_PER_COEFFICIENT = 5
 
 OK, FEW, FLAT, DIVERGED = "ok", "too few neighbours", "neighbours lie in a subspace", "no solution"
 
@@ -143,7 +144,8 @@ class LocalLikelihood(BaseEstimator):
         p, 1 to 4. Degree 2 has a closed form for any number of inputs; others need at most three.
     min_neighbours : float, optional
         Effective neighbours (Σw)²/Σw² that a query point must have; by default what a unique solution needs:
-        d + 1 for degree 2, otherwise the number of coefficients of the polynomial.
+        d + 1 for degree 2, otherwise the number of coefficients of the polynomial. With "moment" five for each
+        coefficient: one far row with a few neighbours can outweigh all others in E[y Ŝ₄].
     random_state : None, int, RandomState or Generator
         Decides which rows "held-out" holds out, and which functions "moment" tries.
 
@@ -186,6 +188,8 @@ class LocalLikelihood(BaseEstimator):
         if self.degree != 2 and d > MAX_FEATURES:
             raise ValueError(f"degree {self.degree} needs at most {MAX_FEATURES} inputs, not {d}; use degree=2")
         least = d + 1 if self.degree == 2 else comb(d + self.degree, self.degree)
+        if self._for_moment:
+            least = _NEIGHBOURS_PER_COEFFICIENT * comb(d + self.degree, self.degree)
         self.min_neighbours_ = float(least if self.min_neighbours is None else self.min_neighbours)
         if not self.min_neighbours_ >= 1:
             raise ValueError(f"min_neighbours must be at least 1, not {self.min_neighbours!r}")
@@ -196,13 +200,17 @@ class LocalLikelihood(BaseEstimator):
         self.bandwidth_, self.criterion_ = self._chosen(rows)
         return self
 
+    @property
+    def _for_moment(self) -> bool:
+        return isinstance(self.bandwidth, str) and self.bandwidth == "moment"
+
     def _chosen(self, rows: np.ndarray) -> tuple[float, dict[float, float] | None]:
-        if isinstance(self.bandwidth, str) and self.bandwidth == "moment":
+        if self._for_moment:
             return bandwidth_for_moment(rows, self.degree, self._with, self.random_state)
         return choose_bandwidth(rows, self.bandwidth, self.degree, self.min_neighbours_, self.random_state)
 
     def _with(self, bandwidth: float, rows: np.ndarray) -> LocalLikelihood:
-        return LocalLikelihood(bandwidth, self.degree, self.min_neighbours).fit(rows)
+        return LocalLikelihood(bandwidth, self.degree, self.min_neighbours_).fit(rows)
 
     @property
     def n_features(self) -> int:
