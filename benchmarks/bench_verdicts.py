@@ -4,19 +4,22 @@ A verdict "recovered" is wrong if the network differs from the teacher as a func
 by more than 1e-4 of the targets' spread, or in its weights beyond the symmetries of the function, by more than 1e-3.
 
 Run as `python benchmarks/bench_verdicts.py [seeds] [first seed] [scenario …]`; exit status 1 if some verdict was wrong.
-`--json FILE` keeps every fit as a line.
+`--json FILE` keeps every fit as a line, and those that are there are not repeated; `--minutes M` begins none later.
 """
 
 import argparse
 import json
+import os
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.stats import beta
 
 from planted import ConvNetwork, Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, match
 
@@ -470,6 +473,20 @@ def run(name, seed):
     }  # fmt: skip
 
 
+def stored(path):
+    """The fits that a file holds, by scenario and seed."""
+    if path is None or not os.path.exists(path):
+        return {}
+    with open(path) as file:
+        records = [json.loads(line) for line in file]
+    return {(record["scenario"], record["seed"]): record for record in records}
+
+
+def upper_limit(wrong, said, level=0.95):
+    """The largest share of wrong verdicts that so many wrong ones do not exclude (Clopper and Pearson)."""
+    return float(beta.ppf(level, wrong + 1, said - wrong)) if said > wrong else 1.0
+
+
 def main():
     """Run scenarios by seeds, and say how often "recovered" was said and how often it was wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -477,25 +494,37 @@ def main():
     parser.add_argument("first", type=int, nargs="?", default=0)
     parser.add_argument("scenarios", nargs="*")
     parser.add_argument("--json", default=None)
+    parser.add_argument("--minutes", type=float, default=np.inf)
     given = parser.parse_args()
     chosen = [name for name in SCENARIOS if not given.scenarios or any(part in name for part in given.scenarios)]
-    said = wrong = fits = 0
+    seeds, began, known = range(given.first, given.first + given.seeds), time.perf_counter(), stored(given.json)
+    every = []
     for name in chosen:
-        records = [run(name, seed) for seed in range(given.first, given.first + given.seeds)]
-        counts = {
-            status: sum(r["status"] == status for r in records)
-            for status in dict.fromkeys(r["status"] for r in records)
-        }
-        bad = [r for r in records if r["wrong"]]
-        said, wrong, fits = said + counts.get("recovered", 0), wrong + len(bad), fits + len(records)
+        records = []
+        for seed in seeds:
+            record = known.get((name, seed))
+            if record is None and time.perf_counter() - began < 60 * given.minutes:
+                record = run(name, seed)
+                if given.json is not None:
+                    with open(given.json, "a") as file:
+                        file.write(json.dumps(record) + "\n")
+            records += [] if record is None else [record]
+        counts = dict(Counter(record["status"] for record in records))
+        bad = [record for record in records if record["wrong"]]
+        every += records
         print(f"{name:<44} {counts} {'WRONG ' + str(len(bad)) if bad else ''}", flush=True)
         for record in bad[:3]:
             gaps = f"function {record['function']:.1e}, weights {record['weights']:.1e}"
             print(f"    seed {record['seed']}: {gaps}: {record['reason']}", flush=True)
-        if given.json is not None:
-            with open(given.json, "a") as file:
-                file.writelines(json.dumps(record) + "\n" for record in records)
-    print(f"{len(chosen)} scenarios, {fits} fits: recovered {said}, wrong {wrong}")
+    for kind, which in (("made to deceive", False), ("honest", True)):
+        fits = [record for record in every if record["honest"] == which]
+        complete = sum(count == given.seeds for count in Counter(record["scenario"] for record in fits).values())
+        said = sum(record["status"] == "recovered" for record in fits)
+        print(f"{kind}: {complete} scenarios whole, {len(fits)} fits, recovered {said}")
+    said = sum(record["status"] == "recovered" for record in every)
+    wrong = sum(record["wrong"] for record in every)
+    limit = upper_limit(wrong, said)
+    print(f"{len(every)} fits: recovered {said}, wrong {wrong}: at most {100 * limit:.2g} % at 95 % confidence")
     return 1 if wrong else 0
 
 
