@@ -1,6 +1,7 @@
 """Activation, width and parts that are left open: what is chosen, and what is said of it."""
 
 import json
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -10,6 +11,8 @@ from planted import Network, PlantedRegressor, activations, certify, load, match
 from planted.cli import main
 from planted.datasets import write_table
 from planted.methods import Free, Problem, Question, choose
+from planted.methods._choose import _Contest
+from planted.methods._families import families
 from planted.objectives import Squared
 
 
@@ -64,6 +67,23 @@ def test_the_likelier_of_two_steps_that_look_alike_is_chosen():
     X = rows(2000, seed=5)
     y = activations.get("erf")(X @ (1.5 * WEIGHTS).T) @ OUTPUT + 0.02 * rows(2000, 1, 6)[:, 0]
     assert choose(Problem.of(X, y, 1), Question()).chosen.name == "2 erf neurons"
+
+
+def test_a_family_that_begins_badly_from_another_one_begins_anew():
+    """erf looks like tanh and begins from its neurons; where these lead it astray it has a start of its own."""
+    X = rows(600)
+    y = activations.get("erf")(X @ WEIGHTS.T) @ OUTPUT
+    contest = _Contest(Problem.of(X, y, 1), Question())
+    by_name = {family.name: family for family in families()}
+    contest.wide(by_name["tanh"], 3)
+    path = contest.path(by_name["erf"], 0)
+    astray = path.at(3)
+    path.fits[3] = replace(astray, loss=1.0, squares=astray.squares + 1.0)
+    assert contest.hopeless(by_name["erf"], 3)
+    assert contest.hopeful(by_name["erf"], 3)
+    assert path.at(3).loss < 1e-20
+    assert not contest.dropped
+    assert not contest.hopeful(by_name["quadratic"], 3)
 
 
 def test_inputs_that_add_up_to_one_take_the_place_of_biases():

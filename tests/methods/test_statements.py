@@ -299,3 +299,10 @@ def test_time_budgets_of_labels_and_filters_are_kept_and_told(estimator):
     assert est.result_.advice.startswith("Give a larger time_budget.")
     with pytest.raises(ValueError, match="time_budget must be a positive number"):
         estimator.set_params(time_budget=-1).fit(X, target)
+
+
+def test_a_linear_function_that_leaves_structure_is_said_to_be_the_best_that_was_compared():
+    said = judge(Facts(0.1, np.inf, 100, 4, p_value=1e-9, without_neurons="linear"))
+    assert said.status == "misfit"
+    assert "nothing that was compared explains held-out rows clearly better than this linear function" in said.reason
+    assert said.advice == "Take it as an approximation, or use another kind of model."

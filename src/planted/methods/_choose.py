@@ -111,7 +111,7 @@ class _Contest(Sizes):
             if given is not None:
                 for fold in range(len(self.table.folds)):
                     self.path(family, fold).fresh(max(given, min(math.ceil(WIDER * given), self.most(family))))
-            if self.hopeless(family, width):
+            if self.hopeless(family, width) and not self.hopeful(family, width):
                 continue
             alive.append(family)
             entry = self.wide(family, width)
@@ -151,6 +151,16 @@ class _Contest(Sizes):
             for family in alive:
                 self.borrow(family, alive)
         return self.near_best(alive)
+
+    def hopeful(self, family: Family, width: int) -> bool:
+        """Whether a family that began from the neurons of the best one is not far behind from a start of its own."""
+        best = min((entry for entry in self.entries.values() if entry.family), key=self.loss)
+        assert best.family is not None
+        if family.near != best.family.name or passed():
+            return False
+        self.path(family, 0).retry(width, math.ceil(WIDER * width), ATTEMPTS)
+        self.dropped.pop()
+        return not self.hopeless(family, width)
 
     def hopeless(self, family: Family, width: int) -> bool:
         """Whether the first fold tells already that a family is far behind; it is noted then."""

@@ -245,7 +245,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     if (not facts.explained and facts.structure) or (tested and facts.p_value < LEVEL):
         evidence = "" if facts.explained else facts.structure
         evidence = evidence or f"the residuals have structure (p = {facts.p_value:.1g})"
-        cause, advice = _cause(facts)
+        cause, advice = _cause(facts) if not facts.without_neurons else _nothing_better(facts)
         if facts.relative_loss > 1:
             return "misfit", f"{_share(facts)}; {cause}", advice
         return "misfit", f"{_share(facts)}, but {evidence}: {cause}", advice
@@ -391,6 +391,15 @@ def _cause(facts: Facts) -> tuple[str, str]:
         f"{_gain(cause.after)} on rows held out, this network {_gain(cause.before)}): the rows hardly come from such a "
         "network",
         "Take the network as an approximation, or use another kind of model.",
+    )
+
+
+def _nothing_better(facts: Facts) -> tuple[str, str]:
+    """What is said of a linear function, or a constant, that leaves structure though it was chosen."""
+    what = "this linear function" if facts.without_neurons == "linear" else "their mean"
+    return (
+        f"nothing that was compared explains held-out rows clearly better than {what}",
+        "Take it as an approximation, or use another kind of model.",
     )
 
 
