@@ -59,8 +59,8 @@ def moment_error(contract: Callable[[np.ndarray, np.ndarray], np.ndarray], X: np
     >>> X = Gaussian([0.0, 0.0]).sample(20_000, random_state=0)
     >>> moment_error(lambda u, v: Gaussian([0.0, 0.0]).contract(X, u, v), X, np.eye(2)) < 0.2
     True
-    >>> moment_error(lambda u, v: 0 * X[:, 0], X, np.eye(2)) > 0.2
-    True
+    >>> moment_error(lambda u, v: np.nan * X[:, 0], X, np.eye(2))
+    inf
     """
     along = X @ frame.T
     centre, spread = along.mean(axis=0), along.std(axis=0)
@@ -102,8 +102,8 @@ def bandwidth_for_moment(
     >>> from planted.inputs import Gaussian, LocalLikelihood
     >>> X = Gaussian([0.0, 0.0]).sample(3000, random_state=0)
     >>> h, errors = bandwidth_for_moment(X, 2, lambda h, rows: LocalLikelihood(h).fit(rows), 0)
-    >>> h > 1, errors[h] < 0.5 < errors[min(errors)]
-    (True, True, True)
+    >>> errors[h] == min(errors.values()) < 0.5
+    True
     """
     n, d = X.shape
     rng = np.random.default_rng(np.asarray(words_from(random_state)))

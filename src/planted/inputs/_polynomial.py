@@ -68,10 +68,10 @@ def polynomial_fit(X: np.ndarray, y: np.ndarray, degree: int, weight: np.ndarray
     The degree, at most 4, is lowered by :func:`affordable_degree`. Normal equations of standardised columns, a block of
     rows at a time; a block of the design matrix has as many columns as there are coefficients.
 
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
     >>> fit = polynomial_fit(X, 1 + X[:, 0] ** 2 + X[:, 0] ** 2 * X[:, 1] ** 2, 4)
-    >>> bool(np.abs(fit.residual).max() < 1e-9), fit.fourth[0, 0, 1, 1].round(9), fit.fourth[0, 1, 1, 1].round(9)
-    (True, np.float64(4.0), np.float64(0.0))
+    >>> bool(np.abs(fit.residual).max() < 1e-9), round(float(fit.fourth[0, 0, 1, 1]), 6), fit.degree
+    (True, 4.0, 4)
     """
     n, d = X.shape
     degree = affordable_degree(n, d, degree)
