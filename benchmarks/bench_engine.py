@@ -1,6 +1,7 @@
 """What the recovery engine must show beyond single cells: scarce rows, growth, noise, widths, verdicts.
 
-Run as `python benchmarks/bench_engine.py half | growth | noise | width | verdicts | peers [count] [first seed]`.
+Run as `python benchmarks/bench_engine.py half | growth | noise | width | verdicts | peers [count] [first seed]`, and
+`half [count] [first seed] d,k ratio,ratio,…` for one size and some numbers of rows a weight, ratio·kd.
 """
 
 import sys
@@ -29,17 +30,17 @@ def fit(data, k, seed):
         )
 
 
-def half(seeds):
+def half(seeds, sizes=((20, 10), (20, 20), (50, 20)), ratios=(1.25, 1.5, 1.75, 2.0, 2.5, 2.75, 3.0)):
     """Share of ReLU teachers recovered as rows become scarce."""
-    for d, k in ((20, 10), (20, 20)):
-        for ratio in (1.5, 2.0, 2.5, 2.75, 3.0):
+    for d, k in sizes:
+        for ratio in ratios:
             cell, hits, seconds = Cell(d, k, ratio), 0, []
             for seed in seeds:
-                data, began = cell.data(seed), time.perf_counter()
-                found = METHODS["auto"](Problem.of(data.X, data.y, k, random_state=1000 + seed))
-                seconds.append(time.perf_counter() - began)
-                hits += match(found.network, data.teacher).weight_error < 1e-6
-            print(f"d={d} k={k} n={ratio:g}kd: {hits}/{len(seeds)}, median {np.median(seconds):.1f} s", flush=True)
+                data, began = cell.data(seed), time.process_time()
+                recovery = METHODS["auto"](Problem.of(data.X, data.y, k, random_state=1000 + seed))
+                seconds.append(time.process_time() - began)
+                hits += match(recovery.network, data.teacher).weight_error < 1e-6
+            print(f"d={d} k={k} n={ratio:g}kd: {hits}/{len(seeds)}, median CPU {np.median(seconds):.1f} s", flush=True)
 
 
 def growth(seeds):
@@ -171,4 +172,6 @@ if __name__ == "__main__":
     studies = {study.__name__: study for study in (half, growth, noise, width, verdicts, peers)}
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     first = int(sys.argv[3]) if len(sys.argv) > 3 else 100
-    studies[sys.argv[1]](range(first, first + count))
+    one = [[tuple(map(int, sys.argv[4].split(",")))]] if len(sys.argv) > 4 else []
+    some = [tuple(map(float, sys.argv[5].split(",")))] if len(sys.argv) > 5 else []
+    studies[sys.argv[1]](range(first, first + count), *one, *some)
