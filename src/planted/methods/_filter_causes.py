@@ -23,6 +23,8 @@ from planted.rows import Survey
 
 _ROWS, _UNKNOWNS, _ROWS_PER_UNKNOWN = 2000, 200, 3
 _TEST_FRACTION = 0.3
+# Steps of a candidate's descent: its polish goes on to the minimum from where they end.
+_ITERATIONS = 200
 _ACTIVATIONS = ("relu", "tanh", "softplus", "quadratic")
 # A gain that is a smaller share of the error than this explains nothing, however sure it is.
 _WORTH = 0.1
@@ -86,4 +88,5 @@ def _changes(part: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _fit(problem: Any) -> Any:
-    return records("filters")["shared" if problem.n_hidden == 1 else "several"].begin(problem).network
+    brief = replace(problem, max_iterations=min(_ITERATIONS, problem.max_iterations))
+    return records("filters")["shared" if problem.n_hidden == 1 else "several"].begin(brief).network
