@@ -80,6 +80,7 @@ def test_failures_are_a_status_with_a_reason():
     assert noise.details["expected_error"] > 0.25
     wrong = recover_conv(data.X, data.y + data.X[:, 0, 0], random_state=0)
     assert (wrong.status, "residuals" in wrong.reason) == ("misfit", True)
+    assert "too few filters: 2" in wrong.reason
     with pytest.raises(ValueError, match="8 rows cannot determine"):
         recover_conv(data.X[:8], data.y[:8])
     with pytest.raises(ValueError, match="y is zero"):
