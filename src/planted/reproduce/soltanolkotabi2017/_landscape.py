@@ -49,17 +49,17 @@ def optimum(X: np.ndarray, y: np.ndarray) -> float:
     return float(np.mean((fit - y) ** 2) / 2)
 
 
-def kind_of(excess: float, gradient: float, eigenvalue: float, settled: float) -> str:
+def kind_of(excess: float, slope: float, eigenvalue: float, settled: float) -> str:
     """One of :data:`KINDS`, from numbers of the point alone.
 
-    `excess` is the value above the optimum and `gradient` the gradient norm, both over the mean square of the targets;
+    `excess` is the value above the optimum and `slope` the gradient norm, both over the mean square of the targets;
     `eigenvalue` is the least one of the Hessian over its norm, which dense algebra knows to 1e-14. A descent whose
-    gradient is above `settled` has not reached a critical point.
+    slope is above `settled` has not reached a critical point.
 
     >>> kind_of(0.5, 0.0, -0.1, 1e-7), kind_of(0.5, 0.0, 0.0, 1e-7), kind_of(0.5, 0.1, -0.1, 1e-7)
     ('strict saddle', 'neither', 'not settled')
     """
-    if excess > _ATTAINED and gradient > settled:
+    if excess > _ATTAINED and slope > settled:
         return "not settled"
     if excess > _ATTAINED and eigenvalue < -_STRICT:
         return "strict saddle"
