@@ -12,7 +12,7 @@ QUICK  := tests/networks tests/numerics tests/reading tests/datasets/test_datase
   tests/methods/test_expand.py tests/methods/test_interpolate.py tests/methods/test_orient.py \
   tests/estimators/test_arguments.py tests/estimators/test_frames.py tests/estimators/test_compilations.py \
   tests/cli/test_cli.py tests/cli/test_cli_predict.py tests/cli/test_cli_read.py tests/cli/test_cli_tables.py \
-  tests/cli/test_outputs.py tests/reproduce/test_claims.py tests/reproduce/test_studies_run_the_library.py \
+  tests/cli/test_outputs.py tests/reproduce/test_studies_run_the_library.py \
   tests/errata/test_errata_soltanolkotabi2017.py tests/test_imports.py \
   src/planted/networks src/planted/numerics src/planted/activations src/planted/cli src/planted/datasets
 
