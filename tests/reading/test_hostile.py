@@ -75,6 +75,41 @@ def test_inputs_in_other_units_in_float32(name):
     check(name, 1e-3 * W, b, a, np.float32, 1e-4, 1e-3)
 
 
+def single(W, b, a):
+    W, b, a = (np.asarray(part, np.float32) for part in (W, b, a))
+    return lambda X: np.maximum(X.astype(np.float32) @ W.T + b, 0) @ a
+
+
+@pytest.mark.parametrize("distance", [100, -1000, -1e5])
+def test_neurons_that_turn_far_out_are_read_in_float32(distance):
+    _, W, b, a = made(seed=1)
+    b[2] = distance * np.linalg.norm(W[2]) * np.sqrt(6)
+    check("relu", W, b, a, np.float32, 1e-4, 1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_network_without_a_neuron_that_turns_very_far_out_is_not_called_recovered(dtype):
+    _, W, b, a = made(seed=2)
+    b[2] = -1e8 * np.linalg.norm(W[2])
+    W, b, a = (np.asarray(part, dtype) for part in (W, b, a))
+    reading = read(lambda X: np.maximum(X.astype(dtype) @ W.T + b, 0) @ a, 6, random_state=0)
+    assert reading.status == "estimated"
+    assert reading.network.n_hidden == 5
+    assert "neurons that turn there are missing" in reading.reason
+
+
+@pytest.mark.parametrize(("gap", "status"), [(1e-6, "recovered"), (1e-4, "estimated")])
+def test_two_neurons_in_float32_are_called_one_only_where_rounding_hides_the_difference(gap, status):
+    rng, W, b, a = made(seed=3)
+    W[1], b[1] = W[0] + gap * rng.standard_normal(6), b[0] + gap
+    reading = read(single(W, b, a), 6, random_state=0)
+    assert reading.status == status
+    assert reading.network.n_hidden == 5
+    if status == "recovered":
+        share = float(reading.reason.split("differ by less than ")[1].split()[0])
+        assert gap < share < 1e-2
+
+
 def test_large_whole_numbers_are_float32():
     _, W, b, a = made(seed=5)
     check("relu", W, b, 1e8 * a, np.float32, 1e-4, 1e-3)

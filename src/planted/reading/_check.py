@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,6 +16,8 @@ _FEWEST, _MOST, _SHARE = 8, 200, 0.025
 _LINEAR = 100
 _NEARBY, _OUTERMOST, _PLACES = 3.0, 1e5, 4
 _FAR = 30.0
+_RINGS, _PAIRS, _CANDIDATES = (1e3, 1e9), 3, 64
+_A_NEURON, _MOST_SINGLE_POINTS = 3, 600
 _DOUBLE = 1e-8
 LEAST_SINGLE, MOST_SINGLE = 1e-6, 1e-4
 _ROUNDINGS = 4.0
@@ -22,40 +25,48 @@ _ROUNDINGS = 4.0
 
 @dataclass(frozen=True)
 class Check:
-    """Largest difference relative to the standard deviation, near and far, and what rounding allows.
+    """Largest differences relative to the standard deviation of the answers, and what rounding allows.
 
     Attributes
     ----------
-    near, far, beyond : float
-        Differences at points as far from the centre as the first ones, half of them where neurons turn; 30 times as
-        far; and where neurons turn that are further out than the near points, if there are such neurons.
     rounding : float
         Differences up to this are due to rounding.
-    points : array (2n + r, d)
-        The near points, then the far ones, then those beyond.
-    answers : array (2n + r, m)
+    points : array (n, d)
+        Points as far from the centre as the first ones, half of them where neurons turn; 30 times as far; where
+        neurons turn that are further out than the near points, if there are such neurons; and opposite points a
+        thousand and 10⁹ times as far, of which one shows each neuron that is missing, wherever it turns.
+    answers : array (n, m)
         What the model said there.
-    count : int
-        Number n of near points.
+    parts : tuple of slice
+        The rows of each of these groups.
+    differences : tuple of float
+        The largest difference in each of them.
     """
 
-    near: float
-    far: float
     rounding: float
     points: np.ndarray
     answers: np.ndarray
-    count: int
-    beyond: float = 0.0
+    parts: tuple[slice, ...]
+    differences: tuple[float, ...] = ()
 
     @property
     def largest(self) -> float:
         """The largest of the differences."""
-        return max(self.near, self.far, self.beyond)
+        return max(self.differences, default=np.inf)
 
     @property
-    def parts(self) -> tuple[slice, slice, slice]:
-        """Rows of the near points, of the far ones, and of those beyond."""
-        return slice(0, self.count), slice(self.count, 2 * self.count), slice(2 * self.count, None)
+    def inside(self) -> bool:
+        """Whether the two agree but for the points that are a thousand times as far, or further."""
+        return max(self.differences[: -len(_RINGS)], default=np.inf) <= self.rounding
+
+    @property
+    def missing(self) -> bool:
+        """Whether they agree there, and not further out: neurons that turn far out are missing."""
+        return self.inside and self.largest > self.rounding
+
+    def better(self, other: Check | None) -> bool:
+        """Whether these differences are smaller than others, or agree at least but for what is far out."""
+        return other is None or (not self.inside, self.largest) < (not other.inside, other.largest)
 
     def again(self, network: Callable[[np.ndarray], np.ndarray]) -> Check:
         """The same questions for another network."""
@@ -69,7 +80,7 @@ class Check:
             spread = float(np.std(answer, axis=0).max())
             level = spread if spread > 0 else max(float(np.abs(answer).max()), 1e-300)
             sizes.append(float(np.abs(answer - own[part][valid]).max()) / level)
-        return replace(self, near=sizes[0], far=sizes[1], beyond=sizes[2])
+        return replace(self, differences=tuple(sizes))
 
 
 def fidelity(
@@ -78,26 +89,57 @@ def fidelity(
     """Compare at fresh points: 8 near and 8 far at least, more for larger networks, and 100 each for a linear function.
 
     Half of the near ones are on hyperplanes of the network's neurons. Of two neurons that are read as one, the model
-    shows no more than a thin wedge, which is there.
+    shows no more than a thin wedge, which is there; in float32, where such wedges are not told from one kink on a line,
+    every hyperplane is asked three times.
     """
     count = getattr(network, "count", 0)
     n = int(np.clip(_SHARE * count * frame.n_inputs, _FEWEST, _MOST)) if count else _LINEAR
-    points = rng.standard_normal((2 * n, frame.n_inputs))
-    points[n:] *= _FAR
-    if hasattr(network, "hyperplanes"):
-        weights, bias = network.hyperplanes
-        distance = np.abs(bias) / np.linalg.norm(weights, axis=1).clip(1e-300) / np.sqrt(frame.n_inputs)
+    near, far = rng.standard_normal((2, n, frame.n_inputs))
+    groups = [near, _FAR * far]
+    weights, bias = getattr(network, "hyperplanes", (np.empty((0, frame.n_inputs)), np.empty(0)))
+    if len(weights):
+        size = np.linalg.norm(weights, axis=1).clip(1e-300)
+        distance = np.abs(bias) / size / np.sqrt(frame.n_inputs)
         close = distance < _NEARBY
-        points[: n // 2] = beside_hyperplanes(points[: n // 2], weights[close], bias[close], 0.0, rng)
-        outside = np.repeat(np.flatnonzero(~close & (distance < _OUTERMOST))[: _MOST // _PLACES], _PLACES)
-        away = rng.standard_normal((len(outside), frame.n_inputs)) * distance[outside, None]
-        away *= rng.choice([1.0, 3.0], (len(outside), 1))
-        for i, j in enumerate(outside):
-            argument = (0.3 if i % 2 else 0.0) * abs(bias[j])
-            away[i] = beside_hyperplanes(away[i : i + 1], weights[j : j + 1], bias[j : j + 1], argument, rng)
-        points = np.concatenate([points, away])
+        turn = n // 2
+        if survey.single:
+            turn = min(_A_NEURON * int(close.sum()), _MOST_SINGLE_POINTS)
+            groups[0] = near = np.concatenate([rng.standard_normal((turn, frame.n_inputs)), near])
+        near[:turn] = beside_hyperplanes(near[:turn], weights[close], bias[close], 0.0, rng)
+        groups.append(_beyond(weights, bias, np.where(close, np.inf, distance), rng))
+    groups += _rings(weights, bias, frame.n_inputs, rng)
+    points, ends = np.concatenate(groups), np.cumsum([0, *map(len, groups)])
+    parts = tuple(slice(start, stop) for start, stop in pairwise(ends))
     answers = frame(points)
-    return Check(np.inf, np.inf, allowed(survey, answers[:n]), points, answers, n).again(network)
+    return Check(allowed(survey, answers[parts[0]]), points, answers, parts).again(network)
+
+
+def _beyond(weights: np.ndarray, bias: np.ndarray, distance: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Points (n, d) where neurons turn that are further out than the near points, at `distance` (k,)."""
+    outside = np.repeat(np.flatnonzero(distance < _OUTERMOST)[: _MOST // _PLACES], _PLACES)
+    away = rng.standard_normal((len(outside), weights.shape[1])) * distance[outside, None]
+    away *= rng.choice([1.0, 3.0], (len(outside), 1))
+    for i, j in enumerate(outside):
+        argument = (0.3 if i % 2 else 0.0) * abs(bias[j])
+        away[i] = beside_hyperplanes(away[i : i + 1], weights[j : j + 1], bias[j : j + 1], argument, rng)
+    return away
+
+
+def _rings(weights: np.ndarray, bias: np.ndarray, d: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Opposite points (6, d) at each of two distances, chosen so that no neuron of the network turns close to them.
+
+    A neuron that was missed is active at one of two opposite points that are further out than its hyperplane. Where
+    none turns, what is compared does not hang on the last digits of the weights.
+    """
+    rings = []
+    for ratio in _RINGS:
+        options = ratio * rng.standard_normal((_CANDIDATES, d))
+        size = np.linalg.norm(weights, axis=1).clip(1e-300)
+        margins = [np.abs(side * options @ weights.T + bias) / size for side in (1.0, -1.0)]
+        margin = np.minimum(*margins).min(axis=1, initial=np.inf) / np.linalg.norm(options, axis=1)
+        best = options[np.argsort(-margin, kind="stable")[:_PAIRS]]
+        rings.append(np.concatenate([best, -best]))
+    return rings
 
 
 def allowed(survey: Survey, answers: np.ndarray) -> float:

@@ -125,7 +125,7 @@ def find_kinks(line: Line, reach: float, most: int = 20_000) -> LineKinks:
     >>> np.abs(np.round([kink.t for kink in result.kinks], 9))
     array([0. , 1.5])
     """
-    grid = [sign * reach * ratio for sign in (-1, 1) for ratio in (1.0, 1e-3) if reach * ratio >= line.reach]
+    grid = [sign * reach * ratio for sign in (-1, 1) for ratio in (1.0, 1e-3, 1e-6) if reach * ratio >= line.reach]
     grid = sorted({*grid, 0.0137 * line.reach})  # not zero, where a kink may well be
     steps = [line.step * max(abs(t), line.reach) for t in grid]
     steps[-1] = -steps[-1]

@@ -13,7 +13,7 @@ from planted.reading._query import Frame
 from planted.reading._survey import Survey
 
 _PASSES = 8
-_REACH = 1e4
+_REACH, _FURTHER = 1e4, 1e7
 _STRETCHES = 5000
 _NOTHING = 1e-8
 
@@ -48,6 +48,13 @@ def _linear(frame: Frame, pieces: Pieces) -> Pieces:
     return replace(pieces, slope=(values[1:] - values[0]).T, constant=values[0])
 
 
+def _outer(pieces: Pieces) -> Pieces:
+    """The neurons of a function that vanishes around the centre, turned so that they do: max(z, 0) = max(−z, 0) + z."""
+    turn = np.where(pieces.offsets > 0, -1.0, 1.0)
+    nothing = {"slope": np.zeros_like(pieces.slope), "constant": np.zeros_like(pieces.constant)}
+    return replace(pieces, normals=turn[:, None] * pieces.normals, offsets=turn * pieces.offsets, **nothing)
+
+
 def read_piecewise(frame: Frame, survey: Survey, rng: np.random.Generator, state: State) -> None:
     """Read lines into `state` until the pieces and the model agree on fresh questions, or no progress is made."""
     noise, first = survey.noise, 0
@@ -56,7 +63,7 @@ def read_piecewise(frame: Frame, survey: Survey, rng: np.random.Generator, state
         frame.query.stage = f"line {attempt + 1}, {state.pieces.count} neurons"
         known = state.pieces
         point, direction = rng.standard_normal(frame.n_inputs), unit(rng, frame.n_inputs)
-        length = _REACH * survey.radius
+        length = (_FURTHER if attempt else _REACH) * survey.radius
         if bounded:
             length = _defined(frame, point, direction, length)
         line = read_line(partial(_left, frame, known), point, direction, length, noise, rng)
@@ -65,14 +72,15 @@ def read_piecewise(frame: Frame, survey: Survey, rng: np.random.Generator, state
         elif line.curved:
             state.evidence = f"it curves on {len(line.curved)} or more stretches of one line"
             state.curved = len(line.curved) < _STRETCHES
-        candidate = (known + line.pieces).strongest(1e-7)
+        fresh = _outer(line.pieces) if state.check is not None and state.check.missing else line.pieces
+        candidate = (known + fresh).strongest(1e-7)
         # Of a function that is linear, rounding makes kinks that are weak beside its slope.
         steep = np.linalg.norm(candidate.slope, axis=1).max()
         candidate = candidate.only(np.linalg.norm(candidate.jumps, axis=0) > _NOTHING * steep)
         if not candidate.count and not line.curved and not line.broken:
             candidate = _linear(frame, candidate)
         check = fidelity(frame, candidate, survey, rng)
-        if state.check is None or check.largest < state.check.largest:
+        if state.check is None or check.better(state.check):
             state.pieces, state.check = candidate, check
         if state.check.largest <= state.check.rounding:
             state.evidence, state.curved = "", False

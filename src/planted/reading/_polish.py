@@ -132,7 +132,7 @@ def with_rounding(check: Check, network: Network, survey: Survey) -> Check:
     ε (Σ |a| (|φ| + |φ'| n) + |c|), in standard deviations of the answers; at most 1e-4 is allowed.
 
     >>> points, answers = np.array([[1.0], [-1.0]]), np.array([[1.0], [-1.0]])
-    >>> check = Check(0.0, 0.0, 1e-6, points, answers, 1)
+    >>> check = Check(1e-6, points, answers, (slice(0, 2), slice(0, 2)))
     >>> network = Network([[0.5]], [[100.0]], "tanh", bias=[0.0], intercept=[0.0])
     >>> with_rounding(check, network, Survey(1e-7, 1e-6, 1.0, True, 1.0, 1)).rounding > 8e-6
     True

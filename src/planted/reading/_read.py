@@ -17,8 +17,9 @@ from planted.reading._check import Check
 from planted.reading._kinks import Pieces
 from planted.reading._naming import FAMILIES, choose, rewrite, steps_network
 from planted.reading._orient import Oriented, orient, relu_network
-from planted.reading._polish import polish, with_rounding
+from planted.reading._polish import SLOPES, polish, with_rounding
 from planted.reading._query import BudgetSpent, Frame, Query, Source
+from planted.reading._resolution import resolution
 from planted.reading._result import Reading
 from planted.reading._scale import input_scales
 from planted.reading._single import read_single
@@ -137,7 +138,7 @@ def read(
                 frame = _rescaled(frame, way.about)
         except BudgetSpent as spent:
             interrupted = f"the budget was spent: {spent}"
-        if best.check is None or (way.check is not None and way.check.largest < best.check.largest):
+        if best.check is None or (way.check is not None and way.check.better(best.check)):
             best = way
         if interrupted or query.spent > _PATIENCE:
             break
@@ -316,6 +317,9 @@ def _report(way: _Progress, interrupted: str | None) -> Reading:
         reason += (
             "; on which side of its hyperplane a neuron is active is not determined, and a linear part makes up for it"
         )
+    if check.rounding > 1e-8 or network.activation.name in SLOPES:
+        share = resolution(network, check)
+        reason += f"; two neurons whose weights differ by less than {share:.1g} of their length would be read as one"
     return Reading(own, "recovered", reason, query.spent, largest)
 
 
@@ -331,13 +335,19 @@ def _other(way: _Progress, check: Check | None, bounded: bool) -> tuple[str, str
             "the model's probabilities are 0 or 1 where more of it could be read; "
             "give its log-odds as a function, or what it computes before them"
         )
+    if check is not None and check.missing:
+        return (
+            "estimated",
+            "the network is equal to the model near by and 30 times as far, but differs by "
+            f"{check.largest:.1g} sd further out: neurons that turn there are missing",
+        )
     few = " of at most four neurons" if way.frame.n_inputs == 1 and way.about is not None and way.about.smooth else ""
     sentence = f"not a network with one hidden layer{few} of a known activation"
     if way.evidence:
         sentence += f": {way.evidence}"
     if check is not None:
         sentence += f"; at fresh questions the nearest network differs by {check.largest:.2g} sd"
-    if way.about is not None and way.about.single and way.about.smooth:
+    if way.about is not None and way.about.single:
         sentence += "; or it is one that float32 hides: ask a copy of the model in float64"
     return "misfit", sentence
 

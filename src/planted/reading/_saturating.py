@@ -25,6 +25,7 @@ _SURE, _SURE_SINGLE = 200.0, 20.0
 _WIDEN = 1.25
 _HALFWAY = 20.0
 _SAME = 1e-5
+_FEW, _PATIENT = 3, 7
 
 
 @dataclass
@@ -136,9 +137,13 @@ def read_saturating(frame: Frame, survey: Survey, far: Far, rng: np.random.Gener
         state.evidence = (
             "" if not over else f"far out, {over} stretches of one line are not the turn of a single neuron"
         )
-        if over and stuck < 2:
-            # Overlapping neurons may come apart further out.
-            radius *= (_WIDEN if survey.single else 1.0) if steps is not None and steps.count else 2.0
+        few = state.steps.count and over <= _FEW and not survey.single
+        if over and stuck < (_PATIENT if few else 2):
+            # Overlapping neurons may come apart further out; neurons that differ little, much further out.
+            if not stuck:
+                radius *= _WIDEN if survey.single else 1.0
+            else:
+                radius *= 4.0 if few else 2.0
             continue
         if not state.steps.count:
             return

@@ -13,7 +13,7 @@ from planted.reading._piecewise import State
 from planted.reading._places import beside_hyperplanes
 from planted.reading._query import Frame
 from planted.reading._survey import Survey
-from planted.reading._trace import sharpen, trace_line
+from planted.reading._trace import OUTWARDS, sharpen, trace_line
 
 _LINES = 24
 _IDLE = 3
@@ -26,7 +26,7 @@ _EQUAL = 1.1
 _TWICE = 0.2
 
 
-def read_single(frame: Frame, survey: Survey, rng: np.random.Generator, state: State, reach: float = 1000.0) -> None:
+def read_single(frame: Frame, survey: Survey, rng: np.random.Generator, state: State, reach: float = 1e6) -> None:
     """Trace lines into `state` until the pieces and the model agree on fresh questions, or no progress is made.
 
     Lines are searched as far as `reach` times the distance of the first points.
@@ -60,7 +60,7 @@ def _settle_and_check(frame: Frame, known: Pieces, survey: Survey, rng: np.rando
     """Fit all numbers to fresh questions and compare at others; whether the two agree to rounding."""
     pieces = settle(frame, known, survey, rng)
     check = fidelity(frame, pieces, survey, rng)
-    if state.check is None or check.largest < state.check.largest:
+    if state.check is None or check.better(state.check):
         state.pieces, state.check = pieces, check
     return state.check.largest <= state.check.rounding
 
@@ -101,7 +101,8 @@ def settle(frame: Frame, pieces: Pieces, survey: Survey, rng: np.random.Generato
     count = (3 * unknowns // m if steps else 4 * (k + d + 1)) + 20
     points = rng.standard_normal((count, d)) * rng.choice([1.0, 3.0], (count, 1))
     half = count // 2
-    points[:half] = beside_hyperplanes(points[:half], pieces.normals, pieces.offsets, radius, rng)
+    wider = np.maximum(1.0, OUTWARDS * np.abs(pieces.offsets) / radius)
+    points[:half] = beside_hyperplanes(points[:half], pieces.normals, pieces.offsets, radius, rng, wider)
     answers = frame(points)
     weight = 1 / (1 + np.linalg.norm(points, axis=1) / radius)
     inputs = np.column_stack([points, np.ones(count)])

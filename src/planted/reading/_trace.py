@@ -35,6 +35,7 @@ _WIDE = 0.3
 _NARROWER = 5
 _SPOTS = 6
 _CERTAIN = 1e-4
+OUTWARDS = 0.3
 
 
 @dataclass
@@ -207,6 +208,11 @@ def _meet(
     return (tried, result) if result.valid.all() else None
 
 
+def _extent(place: np.ndarray, radius: float) -> float:
+    """How far apart places on a hyperplane should be: further where it is further out, as rounding grows with that."""
+    return max(radius, OUTWARDS * float(np.linalg.norm(place)))
+
+
 def trace_line(
     frame: Frame, known: Pieces, survey: Survey, rng: np.random.Generator, noise: float, reach: float
 ) -> tuple[Pieces, int]:
@@ -233,8 +239,9 @@ def trace_line(
     candidates, lost = [], search.unresolved
     for i, t in enumerate(search.t):
         room = min(edges[i + 1] - edges[i], edges[i + 2] - edges[i + 1])
-        start = _first_normal(model, direction, point + t * direction, min(float(room), survey.radius))
-        end = follow(model, start, survey.radius, rng)
+        place = point + t * direction
+        extent = _extent(place, survey.radius)
+        end = follow(model, _first_normal(model, direction, place, min(float(room), extent)), extent, rng)
         if end is None:
             lost += 1
         else:
@@ -258,10 +265,10 @@ def sharpen(frame: Frame, known: Pieces, survey: Survey, rng: np.random.Generato
     """
     (k, d), radius = known.normals.shape, survey.radius
     home = -known.offsets[:, None] * known.normals
-    nearest = np.linalg.norm(home, axis=1, keepdims=True)
+    extent = np.maximum(radius, OUTWARDS * np.abs(known.offsets))
     spots = rng.standard_normal((k, _SPOTS, d))
     spots -= np.einsum("kjd,kd->kj", spots, known.normals)[:, :, None] * known.normals[:, None]
-    spots *= np.maximum(radius, 0.3 * nearest)[:, :, None] / np.linalg.norm(spots, axis=2, keepdims=True).clip(1e-300)
+    spots *= extent[:, None, None] / np.linalg.norm(spots, axis=2, keepdims=True).clip(1e-300)
     owner = np.repeat(np.arange(k), _SPOTS)
     points, normals, jumps = (home[:, None] + spots).reshape(-1, d), known.normals[owner], known.jumps.T[owner]
 
@@ -269,7 +276,7 @@ def sharpen(frame: Frame, known: Pieces, survey: Survey, rng: np.random.Generato
         own = np.einsum("nd,nd->n", x, normals[rows]) + known.offsets[owner[rows]]
         return frame(x) - known(x) + np.maximum(own, 0)[:, None] * jumps[rows]
 
-    half, valid = np.full(len(points), _WIDE * radius), np.zeros(len(points), bool)
+    half, valid = _WIDE * extent[owner], np.zeros(len(points), bool)
     shift, bend, error = (np.zeros(len(points)) for _ in range(3))
     for _ in range(_NARROWER):
         again = np.flatnonzero(~valid)
@@ -304,9 +311,10 @@ def _follow_again(frame: Frame, known: Pieces, survey: Survey, rng: np.random.Ge
     for i in least_certain[known.error[least_certain] > _CERTAIN]:
         normal, offset, jump = known.normals[i], known.offsets[i], known.jumps[:, i]
         model = Remainder(partial(_alone, frame, known, int(i)), survey.noise, survey.radius)
-        place = rng.standard_normal(frame.n_inputs)
+        extent = _extent(offset * normal, survey.radius)
+        place = extent / survey.radius * rng.standard_normal(frame.n_inputs)
         place -= (place @ normal + offset) * normal
-        end = follow(model, _Candidate(place, normal, jump, _WIDE * survey.radius, known.error[i]), survey.radius, rng)
+        end = follow(model, _Candidate(place, normal, jump, _WIDE * extent, known.error[i]), extent, rng)
         if end is not None and end.error < known.error[i]:
             normals, offsets, jumps, error = (
                 part.copy() for part in (known.normals, known.offsets, known.jumps, known.error)
