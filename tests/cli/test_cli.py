@@ -265,3 +265,65 @@ def test_certify_says_how_near_the_teacher_is_to_a_minimum_of_a_designed_loss(ca
     status, _, err = run(capsys, *options, "--descent", "1")
     assert status == 2
     assert "goes without --descent" in err
+
+
+LAW = """
+import jax.numpy as jnp
+import numpy as np
+from planted.inputs import CustomDensity
+
+mixing = np.array([[1.0, 0.4], [-0.3, 0.8]])
+
+def log_density(x):
+    z = jnp.linalg.inv(mixing) @ x
+    return -jnp.sum(z + 2 * jnp.logaddexp(0.0, -z))
+
+def sample(n, seed):
+    return np.random.default_rng(seed).logistic(size=(n, 2)) @ mixing.T
+
+law = CustomDensity(log_density, 2, sample)
+number = 3
+"""
+
+
+def test_certify_takes_a_density_of_your_own(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "law_of_inputs.py").write_text(LAW)
+    teacher = Network([[0.6, 0.8], [-0.8, 0.6]], [1.0, 1.5])
+    X = np.random.default_rng(0).logistic(size=(4000, 2)) @ np.array([[1.0, -0.3], [0.4, 0.8]])
+    teacher.save("model")
+    np.savez("data.npz", X=X, y=teacher.predict(X))
+    options = ("certify", "model", "data.npz", "--loss", "L", "--inputs", "law_of_inputs:law")
+    status, out, _ = run(capsys, *options, "--json")
+    assert (status, json.loads(out)["kind"]) == (0, "local minimum")
+    status, out, _ = run(capsys, *options, "--population", "--json")
+    answer = json.loads(out)
+    assert (status, answer["kind"]) == (0, "global minimum")
+    # κ* come from draws, whose error counts.
+    assert 0 < answer["teacher_distance"]["expected"] < 0.05
+    assert {row["name"]: row["status"] for row in answer["assumptions"]}["κ*_i have one sign"] == "holds"
+    for wrong, message in (
+        ("law_of_inputs:number", "not a density"),
+        ("law_of_inputs:none", "has no none"),
+        ("no_such_module:law", "cannot import"),
+    ):
+        status, _, err = run(capsys, *options[:-1], wrong)
+        assert status == 2
+        assert message in err
+
+
+@pytest.mark.parametrize("loss", ["G", "F", "L"])
+def test_certify_the_expectation_of_a_designed_loss(capsys, tmp_path, loss):
+    rows = [[1.0, 0.0], [0.6, 0.8]] if loss == "F" else [[0.6, 0.8], [-0.8, 0.6]]
+    model, table = tmp_path / "model", tmp_path / "data.npz"
+    teacher = Network(rows, [1.0, 1.5])
+    teacher.save(model)
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    np.savez(table, X=X, y=teacher.predict(X))
+    status, out, _ = run(capsys, "certify", model, table, "--loss", loss, "--inputs", "logistic", "--population")
+    assert status == 0
+    assert out.startswith("global minimum")
+    assert "of a permutation of the teacher" in out
+    status, _, err = run(capsys, "certify", model, table, "--population")
+    assert status == 2
+    assert "--population is for" in err

@@ -20,6 +20,8 @@ from planted.inputs import (
 from planted.objectives import Objective, Params, PopulationScoreLandscape, ScoreLandscape, named
 
 _ORDER = 4
+# By which an estimated κ*_i must differ from zero for its sign to count.
+_STANDARD_ERRORS = 3.0
 
 
 def score_assumptions(objective: Objective, params: Params) -> Iterator[Assumption]:
@@ -45,10 +47,13 @@ def score_assumptions(objective: Objective, params: Params) -> Iterator[Assumpti
         yield assumption_row(
             "the log density has derivatives", smooth, float(smooth), "gao2018 1 (Assumption 1(b))", "one if it has"
         )
+    agree: bool | None = bool(objective.signs_agree)
+    if isinstance(objective, PopulationScoreLandscape):
+        sure = np.abs(objective.kappa) > _STANDARD_ERRORS * objective.kappa_error
+        agree = agree if np.all(sure | (objective.kappa_error == 0)) else None
     yield assumption_row(
-        "κ*_i have one sign", bool(objective.signs_agree), float(np.min(objective.kappa)),
-        "gao2018 2 (Assumption 2(a))", "least s κ*_i",
-    )  # fmt: skip
+        "κ*_i have one sign", agree, float(np.min(objective.kappa)), "gao2018 2 (Assumption 2(a))", "least s κ*_i"
+    )
     k, d = np.shape(named(params)["weights"])
     yield assumption_row("as many neurons as inputs", k == d, k / d, "gao2018 2 (Assumption 2(c))", "k/d")
     light, polynomial = _growth(law)

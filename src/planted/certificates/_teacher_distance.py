@@ -212,7 +212,8 @@ def teacher_distance(
         the loss estimated, and the teacher is taken to be as the theorem assumes.
     params : array (d, d)
     sampling : SamplingError, optional
-        How far the loss is from its expectation: measured by :func:`sampling_error` on rows, zero for a population.
+        How far the loss is from its expectation: measured by :func:`sampling_error` on rows, and for an expected L with
+        κ*_i from draws; zero for other populations.
 
     Examples
     --------
@@ -231,10 +232,11 @@ def teacher_distance(
         return None
     size = weights.size
     if sampling is None:
-        empirical = objective.rows is not None or objective.teacher_rows is None
-        sampling = sampling_error(objective, params) if empirical else SamplingError(np.zeros((size, size)), 0.0)
+        sampling = sampling_error(objective, params)
     if sampling is None:
-        return None
+        if objective.rows is not None or objective.teacher_rows is None:
+            return None
+        sampling = SamplingError(np.zeros((size, size)), 0.0)
     start = weights @ np.linalg.inv(form.frame).T
     local = _settle(objective, form, start)
     if local is None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planted.cli._certify_designed import check_loss, designed_certificate
+from planted.cli._certify_designed import check_loss, designed_certificate, expected_certificate
 from planted.cli._common import (
     DONE,
     NOT_RECOVERED,
@@ -24,9 +24,10 @@ from planted.cli._common import (
     read_model,
     read_rows,
 )
+from planted.cli._imported import LAW_HELP, named_law
 from planted.cli._patches import Patch, check_patch, read_patches
 from planted.cli._program_cache import remember_programs
-from planted.names import DENSITIES, TASKS
+from planted.names import TASKS
 
 
 def certify(
@@ -53,7 +54,14 @@ def certify(
             "that the teacher is. G and F take inputs as standard Gaussian."
         ),
     ] = "squared",
-    inputs: Annotated[str, typer.Option(help="Law of the inputs for --loss L, as in planted fit.")] = "auto",
+    inputs: Annotated[str, typer.Option(help=f"Law of the inputs for --loss L, {LAW_HELP}.")] = "auto",
+    population: Annotated[
+        bool,
+        typer.Option(
+            "--population",
+            help="With --loss G, F or L: its expectation, with this network as the teacher and inputs of that law.",
+        ),
+    ] = False,
     report: Annotated[Path | None, typer.Option(help="Write a page with the certificate and the fit (HTML).")] = None,
     force: Force = False,
     seed: Seed = 0,
@@ -67,8 +75,8 @@ def certify(
     minimum, 1 if it is not or if that cannot be decided.
     """
     known("task", task, TASKS)
-    known("inputs", inputs, DENSITIES)
-    check_loss(loss, task != TASKS[0] or descent is not None or report is not None)
+    law = named_law(inputs)
+    check_loss(loss, population, task != TASKS[0] or descent is not None or report is not None)
     from planted.numerics.reading import check_source
 
     check_source(model, "model")
@@ -108,7 +116,9 @@ def certify(
         if X.shape[1] != network.n_features:
             raise ValueError(f"{data} has {X.shape[1]} input columns but the network takes {network.n_features}")
         if loss != "squared":
-            return _show(designed_certificate(loss, network, X, y, inputs, seed), as_json)
+            if population:
+                return _show(expected_certificate(loss, network, X, law, seed), as_json)
+            return _show(designed_certificate(loss, network, X, y, law, seed), as_json)
         free = Free(network.bias is not None, bool(np.any(network.intercept)), network.skip is not None)
         problem = Problem.of(X, y, network.n_hidden, network.activation, free=free)
     objective, params = problem.objective(), problem.params(network)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from planted.cli._common import Force, Json, Quiet, Seed, check_file, known, names_in, progress_bar
+from planted.cli._imported import LAW_HELP, named_law
 from planted.cli._label_options import Alpha, ClassWeight, Link, Loss, Restarts, Solver, Split, label_options
 from planted.cli._patches import Patch, patch_shape
 from planted.cli._program_cache import remember_programs
@@ -29,7 +30,7 @@ from planted.cli._sources import (
     chosen_engine,
 )
 from planted.cli._words import in_flags
-from planted.names import ACTIVATIONS, DENSITIES, METHODS, MISSING_RULES, TASKS
+from planted.names import ACTIVATIONS, METHODS, MISSING_RULES, TASKS
 
 
 def fit(
@@ -59,7 +60,7 @@ def fit(
         ),
     ] = "auto",
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "auto",
-    inputs: Annotated[str, typer.Option(help=f"Law of the inputs, one of {', '.join(DENSITIES)}.")] = "auto",
+    inputs: Annotated[str, typer.Option(help=f"Law of the inputs, {LAW_HELP}.")] = "auto",
     bias: Annotated[
         bool | None,
         typer.Option("--bias/--no-bias", help="Whether neurons have biases; decided by held-out rows if omitted."),
@@ -120,7 +121,7 @@ def fit(
     labels = task == "classification"
     known("activation", activation, ("auto", *ACTIVATIONS))
     known("method", method, METHODS)
-    known("inputs", inputs, DENSITIES)
+    law = named_law(inputs)
     given = {"--hidden": hidden != "auto", "--method": method != "auto", "--bias": bias is not None}
     given |= {"--features": bool(features), "--inputs": inputs != "auto", "--task classification": labels}
     given |= {"--intercept": intercept is not None}
@@ -161,7 +162,7 @@ def fit(
             for_labels | {"fit_bias": bool(bias)}
             if labels
             else {name: "auto" if part is None else part for name, part in parts.items()}
-            | {"method": method, "inputs": inputs}
+            | {"method": method, "inputs": law}
         )
     place = Place(data, target, features, engine, scheduler, checkpoint, resume, float32, table)
     remember_programs()

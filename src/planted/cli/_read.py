@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +19,7 @@ from planted.cli._common import (
     print_json,
     progress_bar,
 )
+from planted.cli._imported import imported
 from planted.cli._report import network_report
 from planted.names import ACTIVATIONS
 
@@ -117,20 +115,9 @@ def open_model(model: str, trust: bool) -> Any:
         from planted.networks import Network
 
         return Network.load(path)
-    module, colon, name = model.partition(":")
-    if not colon:
+    if ":" not in model:
         raise ValueError(f"no model file at {model}; a function is given as package.module:name")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        target: Any = importlib.import_module(module)
-    except ImportError as error:
-        raise ValueError(f"cannot import {module}: {error}") from None
-    for part in name.split("."):
-        if not hasattr(target, part):
-            raise ValueError(f"{module} has no {name}")
-        target = getattr(target, part)
-    return target
+    return imported(model)
 
 
 def _table(network: Any, rows: int = 12, columns: int = 6) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -29,6 +30,15 @@ class Density(Pytree, ABC):
     """
 
     smooth: bool = True
+
+    @property
+    def has_marginals(self) -> bool:
+        """Whether :meth:`marginal` is known."""
+        return False
+
+    def marginal(self, direction: np.ndarray) -> Callable[[jax.Array], jax.Array]:
+        """The log density of direction·x up to a constant, from a number to a number, traceable, where it is known."""
+        raise ValueError(f"{type(self).__name__} does not know the laws of its projections")
 
     @property
     @abstractmethod

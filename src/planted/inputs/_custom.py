@@ -24,6 +24,10 @@ class CustomDensity(Density):
     n_features : int
     sampler : callable, optional
         `sampler(n_samples, random_state) -> array (n, d)`, needed only to draw samples.
+    marginal : callable, optional
+        `marginal(direction) -> function`, the log density of direction·x up to a constant, from a number to a number,
+        traceable and four times differentiable. With it the expected loss L needs quadrature only, without it draws.
+        A density of one input is its own marginal.
 
     Examples
     --------
@@ -33,19 +37,21 @@ class CustomDensity(Density):
     array([24.])
     """
 
-    _static = ("function", "_n_features", "sampler")
+    _static = ("function", "_n_features", "sampler", "marginals")
 
     def __init__(
         self,
         log_density: Callable[[jax.Array], jax.Array],
         n_features: int,
         sampler: Callable[..., Any] | None = None,
+        marginal: Callable[[np.ndarray], Callable[[jax.Array], jax.Array]] | None = None,
     ) -> None:
         if not callable(log_density):
             raise TypeError("log_density must be a function of one row (d,)")
         if isinstance(n_features, bool) or not isinstance(n_features, (int, np.integer)) or n_features < 1:
             raise ValueError(f"n_features must be a positive integer, not {n_features!r}")
-        self.function, self._n_features, self.sampler = log_density, int(n_features), sampler
+        self.function, self._n_features = log_density, int(n_features)
+        self.sampler, self.marginals = sampler, marginal
         self._check_function()
 
     @float64
@@ -58,6 +64,24 @@ class CustomDensity(Density):
     def n_features(self) -> int:
         """Number of inputs d."""
         return self._n_features
+
+    @property
+    def has_marginals(self) -> bool:
+        """Whether the laws of projections were given, or there is one input only."""
+        return self.marginals is not None or self.n_features == 1
+
+    def marginal(self, direction: np.ndarray) -> Callable[[jax.Array], jax.Array]:
+        """The log density of direction·x up to a constant.
+
+        >>> inputs = CustomDensity(lambda x: -0.5 * jnp.sum(x**2), 1)
+        >>> float(inputs.marginal(np.array([2.0]))(2.0))
+        -0.5
+        """
+        if self.marginals is not None:
+            return self.marginals(direction)
+        if self.n_features == 1:
+            return lambda z: self.function(jnp.atleast_1d(z / direction[0]))
+        return super().marginal(direction)
 
     def sample(self, n_samples: int, random_state: Any = None) -> np.ndarray:
         """Draw rows (n_samples, d) with the given sampler."""

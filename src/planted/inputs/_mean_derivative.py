@@ -4,10 +4,13 @@ r"""E[φ^{(m)}(a·x)] by one-dimensional quadrature: what Stein's identity turns
 
 where f_u is the density of u = a·x. φ itself is never differentiated, so that kinks do no harm. A component N(m, C) of
 a mixture gives u ~ N(a·m, aᵀCa) and an expectation under N(0, 1); independent inputs give the characteristic function
-ψ(t) = Π_j ψ_j(a_j t), and f_u^{(m)}(z) = (1/2π) ∫ (−it)^m ψ(t) e^{−itz} dt.
+ψ(t) = Π_j ψ_j(a_j t), and f_u^{(m)}(z) = (1/2π) ∫ (−it)^m ψ(t) e^{−itz} dt. A density that knows the law of a·x itself,
+as every density of one input does, has a quadrature over that (`_marginal.py`). A bias b moves u to a·x + b.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +19,7 @@ from numpy.typing import ArrayLike
 from planted.activations import Activation
 from planted.inputs._base import Density
 from planted.inputs._gaussian import Gaussian
+from planted.inputs._marginal import line_expectation
 from planted.inputs._mixture import GaussianMixture
 from planted.inputs._product import ProductDensity
 from planted.numerics.precision import float64
@@ -29,18 +33,36 @@ _REACH, _FREQUENCY = 40.0, 45.0
 _NEGLIGIBLE, _SMALLEST = -50.0, 1e-15
 
 
+def one_dimensional(density: Density) -> bool:
+    """Whether :func:`mean_derivative` has a quadrature for the density.
+
+    >>> from planted.inputs import CustomDensity
+    >>> one_dimensional(Gaussian([0.0])), one_dimensional(CustomDensity(lambda x: -(x @ x), 2))
+    (True, False)
+    """
+    if isinstance(density, Gaussian | GaussianMixture) or density.has_marginals:
+        return True
+    return isinstance(density, ProductDensity) and density.smooth and np.isfinite(density.line_variance)
+
+
 @float64
-def mean_derivative(density: Density, direction: ArrayLike, activation: Activation, order: int = 4) -> float:
-    """E[φ^{(order)}(a·x)] for x from a Gaussian, a mixture of Gaussians or independent inputs with a smooth density.
+def mean_derivative(
+    density: Density, direction: ArrayLike, activation: Activation, order: int = 4, *, bias: float = 0.0
+) -> float:
+    """E[φ^{(order)}(a·x + b)] by quadrature, for densities whose projections a·x have a known law.
 
     Parameters
     ----------
     density : Density
+        Gaussian, mixture of Gaussians, independent inputs with a smooth density of finite variance, or a CustomDensity
+        that knows its marginals; for others see :func:`planted.inputs.sampled_derivatives`.
     direction : array (d,)
         a, of any length.
     activation : Activation
         φ, with kinks as it may have them.
     order : 1, 2, 3 or 4
+    bias : float
+        b.
 
     Examples
     --------
@@ -56,17 +78,22 @@ def mean_derivative(density: Density, direction: ArrayLike, activation: Activati
     a = as_matrix("direction", direction, 1)
     if len(a) != density.n_features or not np.any(a):
         raise ValueError(f"direction must be {density.n_features} numbers, not all zero")
+    if not one_dimensional(density):
+        raise ValueError(
+            f"{type(density).__name__} has no one-dimensional form of E[φ^({order})(a·x)]; Gaussian, mixture and "
+            "smooth product densities of finite variance have, and a CustomDensity with marginals; "
+            "sampled_derivatives takes any that can be sampled"
+        )
+    if density.has_marginals:
+        kinks = tuple(kink - bias for kink in activation.kinks)
+        return line_expectation(density.marginal(a), lambda z: activation(z + bias), kinks, order)
     if isinstance(density, Gaussian):
         density = GaussianMixture([1.0], density.mean[None], density.cov[None])
     if isinstance(density, GaussianMixture):
         parts = zip(density.weights, density.means, density.covs, strict=True)
-        return float(sum(w * _gaussian(activation, float(a @ m), float(a @ C @ a) ** 0.5, order) for w, m, C in parts))
-    if isinstance(density, ProductDensity) and getattr(density, "smooth", True):
-        return _product(density, a, activation, order)
-    raise ValueError(
-        f"{type(density).__name__} has no one-dimensional form of E[φ^({order})(a·x)]; Gaussian, mixture and smooth "
-        "product densities have"
-    )
+        laws = [(w, float(a @ m) + bias, float(a @ C @ a) ** 0.5) for w, m, C in parts]
+        return float(sum(w * _gaussian(activation, mean, spread, order) for w, mean, spread in laws))
+    return _product(density, a, activation, order, bias)
 
 
 def _gaussian(activation: Activation, mean: float, spread: float, order: int) -> float:
@@ -76,12 +103,10 @@ def _gaussian(activation: Activation, mean: float, spread: float, order: int) ->
     return float(gaussian_expectation(lambda z: activation(mean + spread * z) * hermite(z), kinks)) / spread**order
 
 
-def _product(density: ProductDensity, a: np.ndarray, activation: Activation, order: int) -> float:
+def _product(density: Any, a: np.ndarray, activation: Activation, order: int, bias: float) -> float:
     live = np.flatnonzero(a)
     scale = np.abs(a[live]) * density.scale[live]
-    mean, spread = float(a @ density.loc), float(np.sqrt(np.sum(scale**2) * density.line_variance))
-    if not np.isfinite(spread):
-        raise ValueError(f"{density} has no variance, which the quadrature of a·x needs")
+    mean, spread = float(a @ density.loc) + bias, float(np.sqrt(np.sum(scale**2) * density.line_variance))
     step = np.pi / (2 * _REACH * spread)
     t = step * np.arange(1, int(_FREQUENCY / spread / step) + 1)
     line = _line_characteristic(density, np.outer(np.sign(a[live]) * scale, t))

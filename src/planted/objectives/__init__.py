@@ -37,7 +37,7 @@ from planted.objectives._full_rank import (
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
 from planted.objectives._host import is_small, kink_distances
 from planted.objectives._jacobian_gram import jacobian_gram
-from planted.objectives._landscape import AssumptionError, Landscape, PopulationLandscape
+from planted.objectives._landscape import AssumptionError, Landscape, PopulationLandscape, orthonormal
 from planted.objectives._likelihood import (
     Likelihood,
     LogisticLikelihood,
@@ -138,6 +138,7 @@ __all__ = [
     "label_loss",
     "named",
     "nearest_stationary_point",
+    "orthonormal",
     "quadratic_jacobian",
     "quadratic_matrix",
     "quadratic_verdict",

@@ -1,18 +1,22 @@
-r"""The expectation of L for a known density and teacher (Gao et al. 2018, Theorem 4 and eq. 21).
+r"""The expectation of L for any density with score functions and any teacher (Gao et al. 2018, Theorem 4 and eq. 21).
 
     L(A) = s Σ_i κ*_i (Σ_{j≠l} ⟨a*_i,a_j⟩²⟨a*_i,a_l⟩² − μ Σ_j ⟨a*_i,a_j⟩⁴) + λ Σ_j (a_jᵀ T a_j − 1)²
 
-with κ*_i = w*_i E[φ''''(a*_i·x)] by one-dimensional quadrature, s their common sign, and T = I, or
-T = |Σ_i w*_i E[φ''(a*_i·x)] a*_i a*_iᵀ| in the full-rank form.
+with κ*_i = w*_i E[φ''''(a*_i·x + b*_i)], s their common sign, and T = I, or in the full-rank form
+T = |Σ_i w*_i E[φ''(a*_i·x + b*_i)] a*_i a*_iᵀ|. So k or 2k numbers are all that L sees of density and teacher. They
+come from one-dimensional quadrature where the laws of the a*_i·x are known, and otherwise from draws of the density,
+with standard errors.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from planted.inputs import Density, mean_derivative
+from planted.inputs import DRAWS, Density, draws_of, mean_derivative, one_dimensional, sampled_derivatives
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.objectives._base import Objective, Params
@@ -20,26 +24,36 @@ from planted.objectives._full_rank import whitening
 from planted.objectives._landscape import landscape_minimum, orthonormal
 from planted.objectives._pair_form import PairForm
 from planted.objectives._score_landscape import score_constants
-from planted.objectives._squared import check_teacher
 
 
-def score_weights(teacher: Network, inputs: Density, order: int = 4) -> tuple[np.ndarray, np.ndarray]:
+def score_weights(
+    teacher: Network, inputs: Density, order: int = 4, draws: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Unit directions (k, d) of the teacher and the weights (k,) of E[y S_order(x)] along them, order 2 or 4.
 
-    E[y S₄] = Σ_i κ_i u_i^{⊗4} with κ_i = w*_i ‖a*_i‖⁴ E[φ''''(a*_i·x)], and E[y S₂] likewise.
+    E[y S₄] = Σ_i κ_i u_i^{⊗4} with κ_i = w*_i ‖a*_i‖⁴ E[φ''''(a*_i·x + b*_i)], and E[y S₂] likewise; the teacher's
+    intercept and linear part do not enter. With `draws` (n, d) the weights are estimates (100, k), from parts of them.
 
     >>> from planted.inputs import Logistic
     >>> score_weights(Network(np.eye(2), np.ones(2)), Logistic(2))[1].round(9)
     array([-0.125, -0.125])
     """
-    check_teacher(teacher)
+    if not isinstance(teacher, Network):
+        raise TypeError(f"teacher must be a planted.Network, not {type(teacher).__name__}")
+    if teacher.output.ndim > 1:
+        raise ValueError("the expected loss L needs a teacher with one output")
     if inputs.n_features != teacher.n_features:
         raise ValueError(f"the teacher has {teacher.n_features} inputs, but the density has {inputs.n_features}")
     norms = np.linalg.norm(teacher.weights, axis=1)
     if np.any(norms == 0):
         raise ValueError("the teacher has a zero row")
-    means = [mean_derivative(inputs, row, teacher.activation, order) for row in teacher.weights]
-    return teacher.weights / norms[:, None], teacher.output * norms**order * np.array(means)
+    bias = np.zeros(len(norms)) if teacher.bias is None else teacher.bias
+    if draws is None:
+        neurons = zip(teacher.weights, bias, strict=True)
+        means = np.array([mean_derivative(inputs, row, teacher.activation, order, bias=float(b)) for row, b in neurons])
+    else:
+        means = sampled_derivatives(inputs, teacher.weights, teacher.activation, order, bias=bias, draws=draws).parts
+    return teacher.weights / norms[:, None], teacher.output * norms**order * means
 
 
 class PopulationScoreLandscape(Objective):
@@ -48,27 +62,42 @@ class PopulationScoreLandscape(Objective):
     Parameters
     ----------
     teacher : Network
-        Without biases. κ*_i of both signs are allowed: `signs_agree` tells, and Theorem 2 does not apply then.
+        With one output. κ*_i of both signs are allowed: `signs_agree` tells, and Theorem 2 does not apply then.
     inputs : Density
-        Gaussian, mixture of Gaussians, or independent inputs with a smooth density.
+        Any density with score functions. Those that :func:`planted.inputs.mean_derivative` takes have κ*_i by
+        quadrature; others must have a sampler.
     mu, lam : float, optional
         By default as Assumption 2(b) asks, from the κ*_i themselves.
     form : "orthogonal" or "full-rank"
         The norm ‖a‖², or aᵀTa.
+    n_samples : int
+        Draws of a density without a quadrature.
+    random_state : None, int, RandomState or Generator
+        Of these draws.
 
     Attributes
     ----------
     kappa : array (k,)
         s κ*_i, by neuron.
+    kappa_error : array (k,)
+        Their standard errors: zero by quadrature.
     signs_agree : bool
         Assumption 2(a).
 
     Examples
     --------
-    >>> from planted.inputs import Logistic
-    >>> L = PopulationScoreLandscape(Network(np.eye(3), np.ones(3)), Logistic(3))
-    >>> bool(np.linalg.norm(L.gradient(np.eye(3))) < 0.02), L.kappa.round(3)
-    (True, array([0.125, 0.125, 0.125]))
+    >>> from planted.inputs import CustomDensity, Logistic
+    >>> teacher = Network(np.eye(2), np.ones(2))
+    >>> L = PopulationScoreLandscape(teacher, Logistic(2))
+    >>> bool(np.linalg.norm(L.gradient(np.eye(2))) < 0.02), L.kappa.round(3)
+    (True, array([0.125, 0.125]))
+
+    A density of your own, with draws:
+
+    >>> law = CustomDensity(lambda x: -0.5 * x @ x, 2, lambda n, seed: np.random.default_rng(seed).normal(size=(n, 2)))
+    >>> L = PopulationScoreLandscape(teacher, law, n_samples=20_000)
+    >>> bool(np.all(np.abs(L.kappa - (2 * np.pi) ** -0.5) < 4 * L.kappa_error)), bool(L.kappa_error.max() < 0.01)
+    (True, True)
     """
 
     _arrays = ("directions", "weights", "T", "mu", "lam")
@@ -82,27 +111,52 @@ class PopulationScoreLandscape(Objective):
         lam: float | None = None,
         *,
         form: str = "orthogonal",
+        n_samples: int = DRAWS,
+        random_state: Any = 0,
     ) -> None:
         if form not in ("orthogonal", "full-rank"):
             raise ValueError(f"form must be 'orthogonal' or 'full-rank', not {form!r}")
-        directions, kappa = score_weights(teacher, inputs, 4)
+        if not isinstance(inputs, Density) or not inputs.smooth:
+            raise ValueError(f"the expected loss L needs a density with score functions, not {inputs!r}")
+        draws = None if one_dimensional(inputs) else draws_of(inputs, n_samples, random_state)
+        directions, weights = score_weights(teacher, inputs, 4, draws)
+        # One row where quadrature gave them, otherwise one a part of the draws.
+        fourth = np.atleast_2d(weights)
+        kappa = fourth.mean(axis=0)
         sign = np.sign(kappa[np.argmax(np.abs(kappa))])
-        T = np.eye(teacher.n_features)
-        scaled = sign * kappa
+        second, scaled = None, sign * kappa
         if form == "full-rank":
-            tau = score_weights(teacher, inputs, 2)[1]
-            tau = np.sign(tau.sum()) * tau
+            second = np.atleast_2d(score_weights(teacher, inputs, 2, draws)[1])
+            second = np.sign(second.sum()) * second
+            tau = second.mean(axis=0)
             if np.any(tau <= 0):
                 raise ValueError("the full-rank form needs E[φ''(a*·x)] times the output of one sign for all neurons")
-            T = (directions.T * tau) @ directions
             # In coordinates that whiten T the weights are κ_i/τ_i².
             scaled = scaled / tau**2
         self.form, self.inputs = form, inputs
         self.kappa = sign * kappa
+        spread = fourth.std(axis=0, ddof=1) if len(fourth) > 1 else np.zeros(len(kappa))
+        self.kappa_error = spread / len(fourth) ** 0.5
         self.signs_agree = bool(np.all(self.kappa > 0))
         self.constants = score_constants(scaled, mu, lam, exact=True)
-        self.directions, self.weights, self.T = to_jax(directions), to_jax(sign * kappa), to_jax(T)
+        self._estimates = sign * fourth, second
+        self.directions, self.weights = to_jax(directions), to_jax(self.kappa)
+        self.T = to_jax(_norm_matrix(directions, second))
         self.mu, self.lam = to_jax(self.constants.mu), to_jax(self.constants.lam)
+
+    @float64
+    def on_parts(self, count: int) -> list[PopulationScoreLandscape] | None:
+        """The same with κ*_i and T from disjoint parts of the draws; None where quadrature leaves no sampling error."""
+        fourth, second = self._estimates
+        if not 1 < count <= len(fourth):
+            return None
+        held = {name: getattr(self, name) for name in self._arrays}
+        directions, objectives = np.asarray(self.directions), []
+        for i in range(count):
+            T = _norm_matrix(directions, None if second is None else second[i::count])
+            part = {"weights": to_jax(fourth[i::count].mean(axis=0)), "T": to_jax(T)}
+            objectives.append(PopulationScoreLandscape._build(**held | part))
+        return objectives
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
@@ -140,3 +194,16 @@ class PopulationScoreLandscape(Objective):
         pairs = self.weights @ (jnp.sum(squares, axis=1) ** 2 - (1 + self.mu) * fourth)
         excess = jnp.sum((params @ self.T) * params, axis=1) - 1
         return pairs + self.lam * jnp.sum(excess * excess)
+
+
+def _norm_matrix(directions: np.ndarray, second: np.ndarray | None) -> np.ndarray:
+    """T = Σ_i τ_i u_i u_iᵀ with τ the mean of the rows of `second` (n, k); the identity where there is none.
+
+    >>> _norm_matrix(np.eye(2), np.array([[1.0, 2.0], [3.0, 2.0]]))
+    array([[2., 0.],
+           [0., 2.]])
+    """
+    if second is None:
+        return np.eye(directions.shape[1])
+    matrix: np.ndarray = (directions.T * second.mean(axis=0)) @ directions
+    return matrix
