@@ -4,8 +4,9 @@
 
 A gradient of n rows, d inputs and k neurons is two products of large matrices, X Wᵀ and UᵀX; a Gauss–Newton product is
 three, X Wᵀ, X Vᵀ and UᵀX. These are timed alone, on the same rows in one piece and in blocks of 8,192, by NumPy's
-library and by JAX, all in turns in one process; the fastest of the four is what the machine can do. The ratio
-of medians is printed. Beside it stands the ratio to these products plus the n·k activations alone, by the faster of
+library and by JAX, all in turns in one process; the fastest of the four is what the machine can do. Calls are
+repeated for a tenth of a second before one is timed: threads of NumPy's library go on waiting for work for some time,
+which the next computation would pay for. The ratio of medians is printed. Beside it stands the ratio to these products plus the n·k activations alone, by the faster of
 NumPy and JAX: no gradient can do without them, and where d is small they cost as much as the products.
 Front doors compute in float64; float32 is what a solver computes in that was handed float32.
 """
@@ -26,8 +27,9 @@ from planted import activations
 from planted.objectives import Squared, curvature_product
 from planted.rows import ArrayRows
 
-SIZES = ((65_536, 50, 50), (65_536, 100, 100), (262_144, 20, 10))
+SIZES = ((262_144, 20, 10), (65_536, 50, 50), (65_536, 100, 100), (32_768, 200, 200))
 BLOCK = 8192
+_AT_REST = 0.1
 
 
 @jax.jit
@@ -94,6 +96,9 @@ def compared(size: tuple[int, int, int], dtype: type, name: str, repeats: int) -
             seconds: dict[str, list[float]] = {way: [] for way in ways}
             for turn in range(repeats + 1):
                 for way, run in ways.items():
+                    began = time.perf_counter()
+                    while time.perf_counter() < began + _AT_REST:
+                        jax.block_until_ready(run())
                     began = time.perf_counter()
                     jax.block_until_ready(run())
                     # The first turn compiles.

@@ -138,7 +138,14 @@ def _step(z: Any) -> Any:
 
 
 def _logistic_orders(b: float, scale: float = 1.0) -> list[Callable[[Any], Any]]:
-    """s = scale·logistic(bz) and its derivatives to order 4, through t = 1 − s without cancellation."""
+    """s = scale·logistic(bz) and its derivatives to order 4, through t = 1 − s without cancellation.
+
+    The slope, which every gradient takes, is st = e/(1 + e)² with e = exp(−b|z|): one exponential instead of two.
+    """
+
+    def order1(z: Any) -> Any:
+        e = jnp.exp(-b * jnp.abs(z))
+        return scale * b * e / jnp.square(1 + e)
 
     def parts(z: Any) -> tuple[Any, Any]:
         s, t = jax.lax.logistic(b * z), jax.lax.logistic(-b * z)
@@ -158,7 +165,7 @@ def _logistic_orders(b: float, scale: float = 1.0) -> list[Callable[[Any], Any]]
 
     return [
         lambda z: scale * jax.lax.logistic(b * z),
-        lambda z: scale * b * parts(z)[0],
+        order1,
         order2,
         order3,
         order4,

@@ -31,7 +31,7 @@ from planted.objectives._host_losses import KNOWN
 from planted.objectives._losses import Loss
 from planted.objectives._models import Model
 from planted.objectives._paths import Arrays, Candidates, length_paths
-from planted.rows import BLOCK_SIZE, ArrayRows, Block, Rows, over_rows
+from planted.rows import ArrayRows, Block, Rows, over_rows
 
 _JACOBIAN_ENTRIES = 4_000_000
 
@@ -150,7 +150,7 @@ def targets_of(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = Non
     inputs, targets = as_rows(X, y, ndim, several=True)
     weight = None if sample_weight is None else to_jax(as_matrix("sample_weight", sample_weight, 1))
     # Patches are cut into blocks of as many numbers.
-    size = BLOCK_SIZE if ndim == 2 else max(1, (1 << 18) // int(np.prod(inputs.shape[1:])))
+    size = None if ndim == 2 else max(1, (1 << 18) // int(np.prod(inputs.shape[1:])))
     return ArrayRows(to_jax(inputs), to_jax(targets), weight, block_size=size)
 
 

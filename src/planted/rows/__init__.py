@@ -9,7 +9,7 @@ from planted.rows._files import file_rows
 from planted.rows._frames import Frame, read_frame, table_kind
 from planted.rows._fresh import FreshRows
 from planted.rows._journal import CheckpointError, Journal, delete_checkpoint, fingerprint
-from planted.rows._memory import BLOCK_SIZE, ArrayRows
+from planted.rows._memory import ArrayRows
 from planted.rows._npy import npz_arrays
 from planted.rows._open import open_rows, outside_memory
 from planted.rows._progress import PassProgress
@@ -20,7 +20,6 @@ from planted.rows._typed import is_frame
 from planted.rows._units import in_target_units
 
 __all__ = [
-    "BLOCK_SIZE",
     "ArrayRows",
     "Block",
     "CheckpointError",

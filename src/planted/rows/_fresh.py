@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import jax
 
-from planted.rows._memory import BLOCK_SIZE, ArrayRows
+from planted.rows._memory import ArrayRows
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class FreshRows:
 
     sample: Callable[[jax.Array, int], tuple[jax.Array, jax.Array]]
     batch_size: int
-    block_size: int = BLOCK_SIZE
+    block_size: int | None = None
 
     def draw(self, key: jax.Array) -> ArrayRows:
         """`batch_size` new rows."""
