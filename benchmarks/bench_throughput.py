@@ -6,9 +6,10 @@ A gradient of n rows, d inputs and k neurons is two products of large matrices, 
 three, X Wᵀ, X Vᵀ and UᵀX. These are timed alone, on the same rows in one piece and in blocks of 8,192, by NumPy's
 library and by JAX, all in turns in one process; the fastest of the four is what the machine can do. Calls are
 repeated for a tenth of a second before one is timed: threads of NumPy's library go on waiting for work for some time,
-which the next computation would pay for. The ratio of medians is printed. Beside it stands the ratio to these products plus the n·k activations alone, by the faster of
-NumPy and JAX: no gradient can do without them, and where d is small they cost as much as the products.
-Front doors compute in float64; float32 is what a solver computes in that was handed float32.
+which the next computation would pay for. The ratio of medians is printed. Beside it stands the ratio to these products
+plus the n·k activations alone, by the faster of NumPy and JAX: no gradient can do without them, and where d is small
+they cost as much as the products. Front doors compute in float64; float32 is what a solver computes in that was handed
+float32.
 """
 
 from __future__ import annotations
