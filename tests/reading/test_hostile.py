@@ -98,16 +98,29 @@ def test_a_network_without_a_neuron_that_turns_very_far_out_is_not_called_recove
     assert "neurons that turn there are missing" in reading.reason
 
 
-@pytest.mark.parametrize(("gap", "status"), [(1e-6, "recovered"), (1e-4, "estimated")])
-def test_two_neurons_in_float32_are_called_one_only_where_rounding_hides_the_difference(gap, status):
+def test_two_neurons_in_float32_are_called_one_only_where_rounding_hides_the_difference():
     rng, W, b, a = made(seed=3)
-    W[1], b[1] = W[0] + gap * rng.standard_normal(6), b[0] + gap
+    W[1], b[1] = W[0] + 1e-6 * rng.standard_normal(6), b[0] + 1e-6
     reading = read(single(W, b, a), 6, random_state=0)
-    assert reading.status == status
+    assert reading.status == "recovered"
     assert reading.network.n_hidden == 5
-    if status == "recovered":
-        share = float(reading.reason.split("differ by less than ")[1].split()[0])
-        assert gap < share < 1e-2
+    assert 1e-6 < float(reading.reason.split("differ by less than ")[1].split()[0]) < 1e-3
+
+
+@pytest.mark.parametrize("gap", [1e-4, 1e-3])
+@pytest.mark.parametrize("opposite", [False, True])
+def test_a_wedge_between_two_neurons_is_read_in_float32_or_the_network_is_not_called_recovered(gap, opposite):
+    rng, W, b, a = made(seed=4)
+    W[1], b[1], a[:2] = W[0] + gap * rng.standard_normal(6), b[0] + gap, (1.0, -0.5 if opposite else 0.5)
+    reading = read(single(W, b, a), 6, random_state=0)
+    assert reading.network.n_hidden == 6 or reading.status != "recovered"
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_neurons_that_are_nearly_the_same_are_told_apart_in_float32(sign):
+    rng, W, b, a = made(seed=2)
+    W[1], b[1], a[:2] = W[0] + 3e-3 * rng.standard_normal(6), b[0] + 3e-3, (1.0, 0.4 * sign)
+    check("relu", W, b, a, np.float32, 1e-4, 1e-3)
 
 
 def test_large_whole_numbers_are_float32():

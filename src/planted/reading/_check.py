@@ -17,7 +17,7 @@ _LINEAR = 100
 _NEARBY, _OUTERMOST, _PLACES = 3.0, 1e5, 4
 _FAR = 30.0
 _RINGS, _PAIRS, _CANDIDATES = (1e3, 1e9), 3, 64
-_A_NEURON, _MOST_SINGLE_POINTS = 3, 600
+_WIDEST_RUNG, _MOST_RUNGS, _A_RUNG, _MOST_SINGLE_POINTS = 0.3, 10, 2, 6000
 _DOUBLE = 1e-8
 LEAST_SINGLE, MOST_SINGLE = 1e-6, 1e-4
 _ROUNDINGS = 4.0
@@ -89,8 +89,8 @@ def fidelity(
     """Compare at fresh points: 8 near and 8 far at least, more for larger networks, and 100 each for a linear function.
 
     Half of the near ones are on hyperplanes of the network's neurons. Of two neurons that are read as one, the model
-    shows no more than a thin wedge, which is there; in float32, where such wedges are not told from one kink on a line,
-    every hyperplane is asked three times.
+    shows no more than a thin wedge, which is there. In float32 wedges are not told from one kink on a line, and every
+    hyperplane is asked at distances from it that go down to rounding.
     """
     count = getattr(network, "count", 0)
     n = int(np.clip(_SHARE * count * frame.n_inputs, _FEWEST, _MOST)) if count else _LINEAR
@@ -101,12 +101,14 @@ def fidelity(
         size = np.linalg.norm(weights, axis=1).clip(1e-300)
         distance = np.abs(bias) / size / np.sqrt(frame.n_inputs)
         close = distance < _NEARBY
-        turn = n // 2
-        if survey.single:
-            turn = min(_A_NEURON * int(close.sum()), _MOST_SINGLE_POINTS)
-            groups[0] = near = np.concatenate([rng.standard_normal((turn, frame.n_inputs)), near])
-        near[:turn] = beside_hyperplanes(near[:turn], weights[close], bias[close], 0.0, rng)
-        groups.append(_beyond(weights, bias, np.where(close, np.inf, distance), rng))
+        spread = 1.0 if survey.smooth else 0.0  # an argument of 0 is where tanh does not bend
+        near[: n // 2] = beside_hyperplanes(near[: n // 2], weights[close], bias[close], spread, rng)
+        outside = np.flatnonzero(~close & (distance < _OUTERMOST))[: _MOST // _PLACES]
+        if survey.single and not survey.smooth:
+            groups[0] = np.concatenate([near, _rungs(weights[close], bias[close], 1.0, rng)])
+            groups += [_rungs(weights[[j]], bias[[j]], float(distance[j]), rng) for j in outside]
+        else:
+            groups.append(_beyond(weights[outside], bias[outside], distance[outside], rng))
     groups += _rings(weights, bias, frame.n_inputs, rng)
     points, ends = np.concatenate(groups), np.cumsum([0, *map(len, groups)])
     parts = tuple(slice(start, stop) for start, stop in pairwise(ends))
@@ -114,12 +116,29 @@ def fidelity(
     return Check(allowed(survey, answers[parts[0]]), points, answers, parts).again(network)
 
 
+def _rungs(weights: np.ndarray, bias: np.ndarray, scale: float, rng: np.random.Generator) -> np.ndarray:
+    """Points (n, d), `scale` times as far out as the first, on both sides of every hyperplane, closer and closer to it.
+
+    Of two neurons a₁ max(z₁, 0) + a₂ max(z₂, 0) that are read as one at their weighted mean, what is wrong is a hat
+    between that and z₁ or z₂: on the hyperplane itself, or beside it where a₁ and a₂ have opposite signs.
+    """
+    (k, d), rungs = weights.shape, np.concatenate([[0.0], _WIDEST_RUNG * 3.0 ** -np.arange(_MOST_RUNGS)])
+    distances = scale * np.sqrt(d) * np.unique(np.concatenate([rungs, -rungs]))
+    size = np.linalg.norm(weights, axis=1).clip(1e-300)
+    count = max(1, min(_A_RUNG, _MOST_SINGLE_POINTS // (k * len(distances) + 1)))
+    neurons, distance = np.repeat(np.arange(k), count * len(distances)), np.tile(distances, count * k)
+    points = scale * rng.standard_normal((len(neurons), d))
+    argument = np.einsum("nd,nd->n", points, weights[neurons]) + bias[neurons] - distance * size[neurons]
+    moved: np.ndarray = points - (argument / size[neurons] ** 2)[:, None] * weights[neurons]
+    return moved
+
+
 def _beyond(weights: np.ndarray, bias: np.ndarray, distance: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Points (n, d) where neurons turn that are further out than the near points, at `distance` (k,)."""
-    outside = np.repeat(np.flatnonzero(distance < _OUTERMOST)[: _MOST // _PLACES], _PLACES)
-    away = rng.standard_normal((len(outside), weights.shape[1])) * distance[outside, None]
-    away *= rng.choice([1.0, 3.0], (len(outside), 1))
-    for i, j in enumerate(outside):
+    owner = np.repeat(np.arange(len(weights)), _PLACES)
+    away = rng.standard_normal((len(owner), weights.shape[1])) * distance[owner, None]
+    away *= rng.choice([1.0, 3.0], (len(owner), 1))
+    for i, j in enumerate(owner):
         argument = (0.3 if i % 2 else 0.0) * abs(bias[j])
         away[i] = beside_hyperplanes(away[i : i + 1], weights[j : j + 1], bias[j : j + 1], argument, rng)
     return away

@@ -85,6 +85,8 @@ def _corner(stretch: _Stretch, allowed: float) -> tuple[float, np.ndarray] | Non
     """Where the lines of the values before and after one of the two middle gaps meet, and the value there."""
     t, v = stretch.t, stretch.values
     bends = np.abs(np.diff(v, n=2, axis=0)).max(axis=1)  # around points 1, 2, 3
+    if bends[1] <= allowed:  # the kink is in the first gap or in the last one, of which one end alone is known
+        return None
     if bends[2] <= allowed:  # 2, 3, 4 in line: the kink is between 1 and 2
         before, after = (0, 1), (2, 4)
     elif bends[0] <= allowed:

@@ -9,7 +9,7 @@ def beside_hyperplanes(
     points: np.ndarray,
     weights: np.ndarray,
     bias: np.ndarray,
-    spread: float,
+    spread: float | np.ndarray,
     rng: np.random.Generator,
     scale: np.ndarray | None = None,
 ) -> np.ndarray:

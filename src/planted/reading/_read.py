@@ -319,7 +319,10 @@ def _report(way: _Progress, interrupted: str | None) -> Reading:
         )
     if check.rounding > 1e-8 or network.activation.name in SLOPES:
         share = resolution(network, check)
-        reason += f"; two neurons whose weights differ by less than {share:.1g} of their length would be read as one"
+        reason += (
+            f"; two neurons of equal strength whose weights differ by less than {share:.1g} of their length would be "
+            "read as one, and a weak one beside a strong one in proportion"
+        )
     return Reading(own, "recovered", reason, query.spent, largest)
 
 

@@ -12,6 +12,7 @@ from planted.reading._kinks import Pieces
 from planted.reading._piecewise import State
 from planted.reading._places import beside_hyperplanes
 from planted.reading._query import Frame
+from planted.reading._split import split
 from planted.reading._survey import Survey
 from planted.reading._trace import OUTWARDS, sharpen, trace_line
 
@@ -24,6 +25,9 @@ _SAME = 1e-3
 _VISIBLE = 3.0
 _EQUAL = 1.1
 _TWICE = 0.2
+_CLOSER = 4.0
+_WEAK = 1e-3
+_CLOSE = 0.03
 
 
 def read_single(frame: Frame, survey: Survey, rng: np.random.Generator, state: State, reach: float = 1e6) -> None:
@@ -39,7 +43,9 @@ def read_single(frame: Frame, survey: Survey, rng: np.random.Generator, state: S
         known = merge(known, traced, survey.radius)
         noise = _COARSER * survey.noise  # what is subtracted from now on is off by about the rounding of an answer
         if traced.count:
-            state.pieces = known = sharpen(frame, known, survey, rng)
+            known = sharpen(frame, known, survey, rng)
+            if state.check is None:
+                state.pieces = known
             idle = 0
             continue
         idle += 1
@@ -47,7 +53,12 @@ def read_single(frame: Frame, survey: Survey, rng: np.random.Generator, state: S
             if _settle_and_check(frame, known, survey, rng, state):
                 return
             settled = known.count
-            known = sharpen(frame, known, survey, rng)
+            close = state.check is not None and state.check.largest < _CLOSE
+            parted = split(frame, state.pieces, survey, rng) if close else state.pieces
+            if parted.count > state.pieces.count:
+                known, idle = parted, 0
+            else:
+                known = sharpen(frame, known, survey, rng)
         if idle >= _IDLE or (attempt >= 2 and lost > known.count):
             break
     if state.check is None:
@@ -102,7 +113,8 @@ def settle(frame: Frame, pieces: Pieces, survey: Survey, rng: np.random.Generato
     points = rng.standard_normal((count, d)) * rng.choice([1.0, 3.0], (count, 1))
     half = count // 2
     wider = np.maximum(1.0, OUTWARDS * np.abs(pieces.offsets) / radius)
-    points[:half] = beside_hyperplanes(points[:half], pieces.normals, pieces.offsets, radius, rng, wider)
+    spread = radius * 10.0 ** -np.where(np.arange(half) % 2, rng.uniform(0.0, _CLOSER, half), 0.0)
+    points[:half] = beside_hyperplanes(points[:half], pieces.normals, pieces.offsets, spread, rng, wider)
     answers = frame(points)
     weight = 1 / (1 + np.linalg.norm(points, axis=1) / radius)
     inputs = np.column_stack([points, np.ones(count)])
@@ -148,17 +160,23 @@ def _once(pieces: Pieces, points: np.ndarray, answers: np.ndarray, weight: np.nd
 
 
 def _needed(pieces: Pieces, points: np.ndarray, answers: np.ndarray, weight: np.ndarray) -> Pieces:
-    """Without neurons that explain nothing: without them the residuals stay as they are."""
-    residual = (answers - pieces(points)) * weight[:, None]
-    hidden = np.maximum(points @ pieces.normals.T + pieces.offsets, 0) * weight[:, None]
-    least = float(np.mean(residual**2))
-    held = np.ones(pieces.count, bool)
-    for i in np.argsort(np.linalg.norm(pieces.jumps, axis=0)):
-        without = residual + np.outer(hidden[:, i], pieces.jumps[:, i])
-        if np.mean(without**2) > _EQUAL * least:
+    """Without neurons that explain nothing: without them, and with the others moved, residuals stay as they are."""
+    inputs = np.column_stack([points, np.ones(len(points))])
+    least = float(np.mean(((answers - pieces(points)) * weight[:, None]) ** 2))
+    while pieces.count:
+        size = np.linalg.norm(pieces.jumps, axis=0)
+        weakest = int(np.argmin(size))
+        fewer = pieces.only(np.arange(pieces.count) != weakest)
+        for step in range(3 if size[weakest] < _WEAK * size.max() else 1):
+            if step:
+                fewer = _step(fewer, inputs, (answers - fewer(points)) * weight[:, None], weight)
+            miss = float(np.mean(((answers - fewer(points)) * weight[:, None]) ** 2))
+            if miss <= _EQUAL * least:
+                break
+        else:
             break
-        residual, held[i] = without, False
-    return pieces.only(held)
+        pieces = fewer
+    return pieces
 
 
 def _step(pieces: Pieces, inputs: np.ndarray, residual: np.ndarray, weight: np.ndarray) -> Pieces:

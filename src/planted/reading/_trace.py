@@ -208,7 +208,7 @@ def _meet(
     return (tried, result) if result.valid.all() else None
 
 
-def _extent(place: np.ndarray, radius: float) -> float:
+def extent_at(place: np.ndarray, radius: float) -> float:
     """How far apart places on a hyperplane should be: further where it is further out, as rounding grows with that."""
     return max(radius, OUTWARDS * float(np.linalg.norm(place)))
 
@@ -240,7 +240,7 @@ def trace_line(
     for i, t in enumerate(search.t):
         room = min(edges[i + 1] - edges[i], edges[i + 2] - edges[i + 1])
         place = point + t * direction
-        extent = _extent(place, survey.radius)
+        extent = extent_at(place, survey.radius)
         end = follow(model, _first_normal(model, direction, place, min(float(room), extent)), extent, rng)
         if end is None:
             lost += 1
@@ -299,7 +299,7 @@ def sharpen(frame: Frame, known: Pieces, survey: Survey, rng: np.random.Generato
     return _follow_again(frame, replace(known, jumps=new_jumps), survey, rng)
 
 
-def _alone(frame: Frame, known: Pieces, i: int, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def alone(frame: Frame, known: Pieces, i: int, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The model without the neurons that are known, but for neuron i."""
     own = np.maximum(x @ known.normals[i] + known.offsets[i], 0)
     return frame(x) - known(x) + own[:, None] * known.jumps[:, i]
@@ -310,8 +310,8 @@ def _follow_again(frame: Frame, known: Pieces, survey: Survey, rng: np.random.Ge
     least_certain = np.argsort(-known.error)[: max(3, known.count // 4)]
     for i in least_certain[known.error[least_certain] > _CERTAIN]:
         normal, offset, jump = known.normals[i], known.offsets[i], known.jumps[:, i]
-        model = Remainder(partial(_alone, frame, known, int(i)), survey.noise, survey.radius)
-        extent = _extent(offset * normal, survey.radius)
+        model = Remainder(partial(alone, frame, known, int(i)), survey.noise, survey.radius)
+        extent = extent_at(offset * normal, survey.radius)
         place = extent / survey.radius * rng.standard_normal(frame.n_inputs)
         place -= (place @ normal + offset) * normal
         end = follow(model, _Candidate(place, normal, jump, _WIDE * extent, known.error[i]), extent, rng)
