@@ -20,6 +20,7 @@ def network(activation, seed=0, *, k=3, d=4, m=2, bias=True, intercept=True, ski
 
 
 X = np.random.default_rng(1).standard_normal((50, 4))
+TURNED = [name for name in ACTIVATIONS if activations.get(name).centred_parity or activations.get(name).centre]
 
 
 @pytest.mark.parametrize("m", [0, 1, 3])
@@ -36,7 +37,7 @@ def test_outputs_are_those_of_the_formula(m):
 def test_canonical_and_turned_networks_are_the_same_function(name, m):
     net = network(name, m=m)
     np.testing.assert_allclose(net.canonical().predict(X), net.predict(X), rtol=1e-9, atol=1e-9)
-    if activations.get(name).centred_parity is not None:
+    if name in TURNED:
         np.testing.assert_allclose(net.turned([-1, 1, -1]).predict(X), net.predict(X), rtol=1e-9, atol=1e-9)
 
 
@@ -48,7 +49,7 @@ def test_files_keep_every_part(tmp_path, m):
         np.testing.assert_array_equal(getattr(again, name), value)
 
 
-@pytest.mark.parametrize("name", [name for name in ACTIVATIONS if activations.get(name).centred_parity])
+@pytest.mark.parametrize("name", TURNED)
 @pytest.mark.parametrize("m", [0, 2])
 def test_matching_ignores_order_scale_and_turns(name, m):
     teacher = network(name, m=m)
@@ -66,6 +67,27 @@ def test_matching_ignores_order_scale_and_turns(name, m):
     assert found.weight_error < 1e-12
     assert found.output_error < 1e-12
     assert found.max_angle < 1e-5
+
+
+def test_relu6_networks_that_are_the_same_function_match():
+    """relu6(z) = 6 − relu6(6 − z): weights, bias and output change, and the intercept makes up for it."""
+    teacher = Network([[1.0, 2.0], [0.5, -1.0]], [1.0, 2.0], "relu6", bias=[1.0, 4.0], intercept=0.25)
+    other = Network([[-1.0, -2.0], [0.5, -1.0]], [-1.0, 2.0], "relu6", bias=[5.0, 4.0], intercept=6.25)
+    np.testing.assert_allclose(other.predict(X[:, :2] * 5), teacher.predict(X[:, :2] * 5), atol=1e-12)
+    assert match(other, teacher).weight_error < 1e-15
+    assert match(other, teacher).output_error < 1e-15
+    no_bias = teacher.replace(bias=[0.0, 4.0])
+    assert match(no_bias.turned([-1, 1]), no_bias).weight_error < 1e-15
+    assert match(other.replace(bias=[1.0, 4.0]), teacher).weight_error > 0.1
+    for part, value in teacher.canonical().arrays().items():
+        np.testing.assert_allclose(getattr(other.canonical(), part), value, atol=1e-15)
+
+
+def test_opposite_relu6_neurons_are_merged():
+    net = Network([[1.0, 2.0], [-1.0, -2.0], [0.5, -1.0]], [1.0, 2.0, 1.0], "relu6", bias=[1.0, 5.0, 0.0])
+    small = net.simplify()
+    assert small.n_hidden == 2
+    np.testing.assert_allclose(small.predict(X[:, :2] * 5), net.predict(X[:, :2] * 5), atol=1e-12)
 
 
 def test_sigmoid_networks_that_are_the_same_function_match():

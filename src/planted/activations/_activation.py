@@ -36,6 +36,7 @@ class Activation:
         kinks: places where φ or one of its derivatives jumps.
         centred_parity: parity of φ(z) − offset − tilt·z: "even", "odd" or None.
         offset: 1/2 for the sigmoids, which are odd about it; otherwise 0.
+        centre: 3 for relu6, which is odd about the point (3, 3): φ(6 − z) = 6 − φ(z); otherwise 0.
         tilt: 1/2 for ReLU and softplus, which are z/2 plus an even function; otherwise 0, but for leaky ReLU.
         homogeneity: the degree p with φ(cz) = c^p φ(z) for every c > 0, or None.
         bounds: suprema of |φ^(0)|, …, |φ^(4)| where known in closed form, or None.
@@ -63,6 +64,7 @@ class Activation:
     bounds: tuple[float, ...] | None = None
     image: tuple[float, float] | None = None
     coefficients: Callable[[int, float], float] | None = None
+    centre: float = 0.0
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{key}={value!r}' for key, value in self.parameters)})"

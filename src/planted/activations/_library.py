@@ -403,7 +403,7 @@ def _silu() -> Activation:
 
 @cache
 def _clipped(
-    name: str, kinks: tuple[float, float], image: tuple[float, float], parity: Any, offset: float
+    name: str, kinks: tuple[float, float], image: tuple[float, float], parity: Any, offset: float, centre: float = 0.0
 ) -> Activation:
     """Constant, linear, constant: between the kinks it goes through its image."""
     (low, high), (bottom, top) = kinks, image
@@ -420,6 +420,7 @@ def _clipped(
         offset=offset,
         bounds=(max(abs(bottom), abs(top)), slope, _INF, _INF, _INF),
         image=image,
+        centre=centre,
     )
 
 
@@ -439,7 +440,7 @@ FACTORIES: dict[str, Callable[..., Activation]] = {
     "erf_probability": _erf_probability,
     "gelu": _gelu,
     "silu": _silu,
-    "relu6": partial(_clipped, "relu6", (0.0, 6.0), (0.0, 6.0), None, 0.0),
+    "relu6": partial(_clipped, "relu6", (0.0, 6.0), (0.0, 6.0), None, 0.0, 3.0),
     "hard_tanh": partial(_clipped, "hard_tanh", (-1.0, 1.0), (-1.0, 1.0), "odd", 0.0),
     "hard_sigmoid": partial(_clipped, "hard_sigmoid", (-3.0, 3.0), (0.0, 1.0), "odd", 0.5),
 }

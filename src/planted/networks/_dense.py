@@ -173,6 +173,7 @@ class Network:
 
         With φ(z) = offset + tilt·z + ψ(z): for an even ψ, φ(z) = φ(−z) + 2 tilt z, so the linear part and the
         intercept make up for a turn; for an odd ψ, φ(z) = 2 offset − φ(−z), so the output's sign and the intercept do.
+        relu6 is odd about the point (3, 3): φ(z) = 6 − φ(6 − z), so its bias moves too.
 
         >>> net = Network([[1.0, 2.0]], [3.0], "sigmoid").turned([-1])
         >>> net.weights, net.output, net.intercept
@@ -180,20 +181,21 @@ class Network:
         """
         sign, act = np.asarray(signs, dtype=np.float64), self.activation
         away = sign < 0
-        if np.any(away) and act.centred_parity is None:
+        if np.any(away) and act.centred_parity is None and not act.centre:
             raise ValueError(f"a {act.name} neuron cannot be turned around")
         arrays, output = self.arrays(), self.output
         bias = np.zeros(self.n_hidden) if self.bias is None else self.bias
-        if act.centred_parity == "odd":
+        if act.centred_parity == "odd" or act.centre:
+            middle = float(act(act.centre)) if act.centre else act.offset  # φ(centre + z) − middle is odd
             arrays["output"] = output * sign
-            arrays["intercept"] = self.intercept + 2 * act.offset * output[..., away].sum(axis=-1)
+            arrays["intercept"] = self.intercept + 2 * middle * output[..., away].sum(axis=-1)
         elif act.tilt and np.any(away):
             moved = 2 * act.tilt * output[..., away]
             arrays["intercept"] = self.intercept + moved @ bias[away]
             arrays["skip"] = (0.0 if self.skip is None else self.skip) + moved @ self.weights[away]
         arrays["weights"] = self.weights * sign[:, None]
-        if self.bias is not None:
-            arrays["bias"] = bias * sign
+        if self.bias is not None or (act.centre and np.any(away)):
+            arrays["bias"] = bias * sign + 2 * act.centre * away
         return Network(**arrays, activation=act)
 
     def canonical(self) -> Network:
@@ -235,7 +237,9 @@ class Network:
     @property
     def _turns_freely(self) -> bool:
         """Whether the parts that make up for a turn are there already."""
-        if self.activation.centred_parity == "odd":
+        if self.activation.centre and self.bias is None:
+            return False
+        if self.activation.centred_parity == "odd" or self.activation.centre:
             return bool(np.any(self.intercept))
         return self.activation.centred_parity == "even" and self.skip is not None
 

@@ -83,7 +83,8 @@ def match(estimate: Network | ConvNetwork, teacher: Network | ConvNetwork) -> Ma
 
     The assignment is optimal (Hungarian method). Rescaling (homogeneous φ), reordering and turning a neuron around
     cost nothing: its sign for even or odd φ, and for φ that is so up to a constant or a linear part, such as the
-    sigmoid or ReLU, together with the intercept and linear part that make up for it (:meth:`planted.Network.turned`).
+    sigmoid or ReLU, or about another point, as relu6 is, together with the bias, intercept and linear part that make up
+    for it (:meth:`planted.Network.turned`).
     Patches of a shared filter have a place, so for two :class:`planted.ConvNetwork` nothing is reordered; their errors
     are those of the same networks written fully connected.
 
@@ -108,7 +109,7 @@ def match(estimate: Network | ConvNetwork, teacher: Network | ConvNetwork) -> Ma
         raise ValueError(f"estimate has {estimate.n_outputs} outputs but teacher has {teacher.n_outputs}")
     if estimate.activation.name != teacher.activation.name:
         raise ValueError(f"estimate is a {estimate.activation.name} network, teacher a {teacher.activation.name} one")
-    if (estimate.bias is None) != (teacher.bias is None):
+    if (estimate.bias is None) != (teacher.bias is None) or teacher.activation.centre:
         # An absent bias is a bias of zero: give both one so that rows compare.
         estimate, teacher = (
             net if net.bias is not None else net.replace(bias=np.zeros(net.n_hidden)) for net in (estimate, teacher)
@@ -117,7 +118,7 @@ def match(estimate: Network | ConvNetwork, teacher: Network | ConvNetwork) -> Ma
     if act.parity is not None:
         return _match_neurons(estimate, teacher, turn=True)
     as_it_is = _match_neurons(estimate, teacher, turn=False)
-    if act.centred_parity is None:
+    if act.centred_parity is None and not act.centre:
         return as_it_is
     turned = _match_neurons(estimate, teacher, turn=True)
     # Without a part that makes up for turns, some of them may still cancel: then the functions are equal.

@@ -70,14 +70,14 @@ def _merged(network: Network, tolerance: float) -> Network:
     act = network.activation
     if not network.n_hidden:
         return network
-    rows = np.column_stack([network.weights, _bias(network)])
+    rows = np.column_stack([network.weights, _bias(network) - act.centre])
     size = _length(network) if act.homogeneity is not None else np.ones(network.n_hidden)
     rows = rows / size[:, None]
     if act.homogeneity is not None:
         network = network.replace(weights=rows[:, :-1], output=network.output * size**act.homogeneity)
         if network.bias is not None:
             network = network.replace(bias=rows[:, -1])
-    turns = act.centred_parity is not None
+    turns = act.centred_parity is not None or act.centre != 0
     leading = rows[np.arange(len(rows)), np.argmax(np.abs(rows[:, :-1]), axis=1)]
     side = np.where(leading < 0, -1.0, 1.0) if turns else np.ones(len(rows))
     scale = np.linalg.norm(rows, axis=1)
