@@ -301,5 +301,5 @@ KINDS = {
     "breast cancer, mean texture": Kind(real(datasets.load_breast_cancer, 1), REAL),
     "digits, the digit": Kind(real(datasets.load_digits), REAL),
     "iris, petal width": Kind(real(datasets.load_iris, 3), REAL, splits=5),
-    "linnerud, three targets": Kind(real(datasets.load_linnerud), REAL, splits=10),
+    "linnerud, three targets": Kind(real(datasets.load_linnerud), REAL, splits=40),
 }  # fmt: skip

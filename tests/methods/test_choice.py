@@ -6,6 +6,8 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
+from sklearn.datasets import load_linnerud
+from sklearn.exceptions import ConvergenceWarning
 
 from planted import Network, PlantedRegressor, activations, certify, load, match
 from planted.cli import main
@@ -146,6 +148,17 @@ def test_a_linear_truth_is_called_linear(intercept, noise, tmp_path):
     np.testing.assert_allclose(load(est.save(tmp_path / "model")).predict(X), est.predict(X))
     assert match(est.network_, est.network_).weight_error == 0
     assert "linear: x0" in str(est.summary())
+
+
+def test_a_linear_function_that_rows_left_out_do_not_show_gives_way_to_their_mean():
+    """What is said, that nothing is better than the mean, is what is predicted."""
+    X, y = load_linnerud(return_X_y=True)
+    some = np.random.default_rng(3).permutation(20)[:15]
+    with pytest.warns(ConvergenceWarning, match="better than their mean"):
+        est = PlantedRegressor(random_state=0).fit(X[some], y[some])
+    np.testing.assert_allclose(est.predict(X), np.tile(y[some].mean(axis=0), (20, 1)))
+    linear = next(one for one in est.choice_.candidates if one.free.skip and one.free.intercept and not one.n_hidden)
+    assert linear.why == "no better than the mean on rows left out"
 
 
 def test_noise_alone_is_explained_by_its_mean():

@@ -11,6 +11,7 @@ r"""Which kind of network? Activation, width and parts that a caller leaves open
    same rule; a part also stays if an F-test on all rows says that it is there.
 6. Families whose winners tie up to two standard errors are fitted to all rows and compared by their likelihood there.
 7. A candidate whose residuals show structure gives way to one whose residuals show none.
+8. A linear function that predicts rows left out no better than their mean gives way to it: the verdict would say so.
 
 All of it is spared where few rows confirm the network of fewest parts (:mod:`planted.methods._plainest`).
 """
@@ -22,11 +23,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from planted.methods._baselines import LeftOut
 from planted.methods._choice import Candidate, Choice
 from planted.methods._comparison import Entry
 from planted.methods._families import Family, families
+from planted.methods._observations import observations
 from planted.methods._plainest import plainest
-from planted.methods._problem import Problem
+from planted.methods._problem import Free, Problem
 from planted.methods._question import Question
 from planted.methods._sizes import ATTEMPTS, FIRST_WIDTH, WIDER, Sizes
 from planted.methods._verdict import EXACT
@@ -83,7 +86,7 @@ class _Contest(Sizes):
         chosen = self.settled(finalists)
         if question.n_hidden is None and not passed():
             chosen = self.without_structure(chosen)
-        return self.table_of(chosen)
+        return self.table_of(self.better_than_the_mean(chosen))
 
     def linear_finalists(self) -> list[Entry]:
         """Of a constant and linear functions those that lack nothing, by an F-test on all rows."""
@@ -240,6 +243,18 @@ class _Contest(Sizes):
                 chosen.why = f"residuals have structure (p = {chosen.p_value:.1g})"
                 return entry
         return chosen
+
+    def better_than_the_mean(self, chosen: Entry) -> Entry:
+        """The chosen one, or the constant in place of a linear function that predicts rows left out no better."""
+        constant = self.entries.get((None, 0, Free(False, True, False)))
+        if constant is None or chosen.family is not None or not chosen.free.skip or self.exact(chosen):
+            return chosen
+        data = observations(self.problem.survey)
+        left = LeftOut.of(data, self.problem.survey.n_rows if self.problem.in_chunks else data.number)
+        if left.better(left.linear(), left.mean(), chosen.numbers - self.m):
+            return chosen
+        chosen.why = "no better than the mean on rows left out"
+        return constant
 
     def settled(self, finalists: list[Entry]) -> Entry:
         """Of those that tie with the best one the likeliest, fitted to all rows; a linear function if one ties.
