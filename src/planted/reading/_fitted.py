@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planted.networks import Network
-from planted.reading._check import Check, fidelity
+from planted.reading._check import MOST_SINGLE, Check, fidelity
 from planted.reading._curve import fit_curve
 from planted.reading._polish import SLOPES, polish
 from planted.reading._query import Frame
@@ -57,7 +57,7 @@ def plausible(survey: Survey, largest: float, activation: str) -> bool:
     >>> plausible(Survey(1e-16, 1e-15, 1.0, False, 1.0, 1), np.inf, "auto")
     False
     """
-    if not survey.smooth or largest <= 1e-8 or survey.radius**2 > _MOST_INPUTS:
+    if not survey.smooth or largest <= (MOST_SINGLE if survey.single else 1e-8) or survey.radius**2 > _MOST_INPUTS:
         return False
     alone = survey.radius < 1.5
     return survey.single or alone or activation != "auto" or largest < _PARTLY

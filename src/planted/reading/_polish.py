@@ -16,11 +16,13 @@ from planted.reading._query import Frame
 from planted.reading._survey import Survey
 from planted.reading._values import function_of, values
 
-_LARGEST, _LARGEST_COARSE = 1200, 5000
+_LARGEST, _LARGE_COARSE, _LARGEST_COARSE = 1200, 2500, 5000
 _STEPS = 12
 _ROWS, _ROWS_COARSE, _ROWS_LARGE = 1.3, 4.0, 2.0
 _RIDGE = 1e-13
 _SETTLED = 0.5
+# Rounded coarsely, answers near by do not say how high each neuron goes; answers far out do.
+_SCALES, _SCALES_COARSE = (0.5, 1.0, 3.0), (0.5, 1.0, 3.0, 30.0)
 _SHARES = (1.0, 0.3, 0.1, 0.03)
 
 SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -49,12 +51,13 @@ def polish(frame: Frame, network: Network, rng: np.random.Generator, coarse: boo
     large = unknowns > _LARGEST
     if unknowns > (_LARGEST_COARSE if coarse else _LARGEST):
         return network
-    ratio = (_ROWS_LARGE if large else _ROWS_COARSE) if coarse else _ROWS
+    ratio = (_ROWS_LARGE if unknowns > _LARGE_COARSE else _ROWS_COARSE) if coarse else _ROWS
     m, slope = network.n_outputs, SLOPES[network.activation.name]
     count = int(ratio * unknowns) // m + 20
-    points = _where_neurons_bend(network, count, rng)
+    points = _where_neurons_bend(network, count, rng, _SCALES_COARSE if coarse else _SCALES)
     answers = frame(points)
-    least = float(np.abs(answers - values(network, points)).max())
+    size_of = _root_mean_square if coarse else _largest
+    least = size_of(answers - values(network, points))
     inputs = np.column_stack([points, np.ones(count)])
     for _ in range(_STEPS):
         z = points @ network.weights.T + network.bias
@@ -75,7 +78,7 @@ def polish(frame: Frame, network: Network, rng: np.random.Generator, coarse: boo
             step = lstsq(matrix / scale, residual, cond=1e-13, lapack_driver="gelsy")[0] / scale
         for share in _SHARES:
             candidate = _moved(network, share * step)
-            size = float(np.abs(answers - values(candidate, points)).max())
+            size = size_of(answers - values(candidate, points))
             if size < least:
                 break
         if not size < least:
@@ -84,6 +87,15 @@ def polish(frame: Frame, network: Network, rng: np.random.Generator, coarse: boo
         if settled:
             break
     return network
+
+
+def _largest(residual: np.ndarray) -> float:
+    return float(np.abs(residual).max())
+
+
+def _root_mean_square(residual: np.ndarray) -> float:
+    """The size that Gauss–Newton steps reduce; the largest entry is rounding, where answers are rounded coarsely."""
+    return float(np.sqrt(np.mean(residual**2)))
 
 
 def _moved(network: Network, step: np.ndarray) -> Network:
@@ -101,12 +113,14 @@ def _moved(network: Network, step: np.ndarray) -> Network:
     return network.replace(**changed)
 
 
-def _where_neurons_bend(network: Network, count: int, rng: np.random.Generator) -> np.ndarray:
+def _where_neurons_bend(
+    network: Network, count: int, rng: np.random.Generator, scales: tuple[float, ...]
+) -> np.ndarray:
     """Points (count, d): half of them around the centre, half where one neuron's argument is of the size of one.
 
     Without the second half, neurons with small weights or large biases would be asked for only where they are linear.
     """
-    points = rng.standard_normal((count, network.n_features)) * rng.choice([0.5, 1.0, 3.0], (count, 1))
+    points = rng.standard_normal((count, network.n_features)) * rng.choice(scales, (count, 1))
     half, bias = count // 2, np.zeros(network.n_hidden) if network.bias is None else network.bias
     points[:half] = beside_hyperplanes(points[:half], network.weights, bias, 2.0, rng)
     return points
