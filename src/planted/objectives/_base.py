@@ -8,7 +8,7 @@ depend on rows. Derivatives come from automatic differentiation, block by block,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -201,6 +201,23 @@ class Objective(Pytree, ABC):
             columns.append(np.concatenate([np.asarray(leaf).reshape(width, -1) for leaf in products], axis=1))
         matrix = np.concatenate(columns)[:size]
         return (matrix + matrix.T) / 2
+
+
+class PopulationObjective(Objective):
+    """An expectation over the inputs of a teacher, whose rows (k, d) are one of its arrays."""
+
+    teacher_array: ClassVar[str] = "directions"
+    """The array that holds the teacher's rows."""
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """Number of inputs d."""
+        return int(getattr(self, self.teacher_array).shape[1])
+
+    @property
+    def teacher_rows(self) -> np.ndarray:
+        """The teacher's rows."""
+        return np.asarray(getattr(self, self.teacher_array))
 
 
 class RowObjective(Objective):

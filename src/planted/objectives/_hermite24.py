@@ -15,7 +15,7 @@ from planted.activations.kernels import gaussian_kernel
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_rows
-from planted.objectives._base import Objective, Params, RowObjective
+from planted.objectives._base import Params, PopulationObjective, RowObjective
 from planted.objectives._dense_models import check_layers
 from planted.objectives._models import split
 from planted.objectives._squared import check_teacher
@@ -98,7 +98,7 @@ class Hermite24(RowObjective):
         return jnp.sum(block["weight"] * residual * residual)
 
 
-class PopulationHermite24(Objective):
+class PopulationHermite24(PopulationObjective):
     """Expectation of :class:`Hermite24` under x ~ N(0, I) and y from a teacher, for rows of any length.
 
     For unit rows it is φ̂₂²‖T₂ − Σ a_i b_i^{⊗2}‖² + φ̂₄²‖T₄ − Σ a_i b_i^{⊗4}‖² plus a constant (eq. 2.7).
@@ -130,16 +130,6 @@ class PopulationHermite24(Objective):
         kernel = gaussian_kernel(teacher.activation, to_jax(teacher.weights), to_jax(teacher.weights))
         self.energy = to_jax(teacher.output) @ kernel @ to_jax(teacher.output)
         self.output = None if output is None else to_jax(output)
-
-    @property
-    def n_features(self) -> int:  # type: ignore[override]
-        """Number of inputs d."""
-        return self.directions.shape[1]
-
-    @property
-    def teacher_rows(self) -> np.ndarray:
-        """The teacher's directions."""
-        return np.asarray(self.directions)
 
     def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
         """Weights (k, d); output (k,) unless fixed."""

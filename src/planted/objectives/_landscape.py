@@ -24,7 +24,7 @@ from planted.activations import Activation
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_rows
-from planted.objectives._base import Objective, Params, RowObjective
+from planted.objectives._base import Params, PopulationObjective, RowObjective
 from planted.objectives._pair_form import SMALL, Constants, PairForm
 from planted.objectives._squared import check_teacher
 from planted.rows import ArrayRows, Block, over_rows
@@ -305,7 +305,7 @@ def landscape_minimum(alpha: np.ndarray, mu: float, lam: float) -> float | None:
     return float(np.sum(-mu * beta * square**2 + lam * (square - 1) ** 2))
 
 
-class PopulationLandscape(Objective):
+class PopulationLandscape(PopulationObjective):
     """Expectation of :class:`Landscape` under x ~ N(0, I) and y from a teacher (Theorem 2.6, corrected).
 
     G(B) = √6|σ̂₄| Σ_i a*_i Σ_{j≠k} ⟨b*_i,b_j⟩²⟨b*_i,b_k⟩² − μ|σ̂₄|/(2√6) Σ_ij a*_i ⟨b*_i,b_j⟩⁴ + λ Σ_j (‖b_j‖² − 1)²
@@ -334,16 +334,6 @@ class PopulationLandscape(Objective):
         self.directions = to_jax(directions)
         self.weights = to_jax(np.sign(fourth) * weights)
         self.mu, self.lam = to_jax(self.constants.mu), to_jax(self.constants.lam)
-
-    @property
-    def n_features(self) -> int:  # type: ignore[override]
-        """Number of inputs d."""
-        return self.directions.shape[1]
-
-    @property
-    def teacher_rows(self) -> np.ndarray:
-        """The teacher's directions."""
-        return np.asarray(self.directions)
 
     def pair_form(self) -> Any:
         """That of Theorem 2.3, for an orthonormal teacher of as many neurons as inputs."""

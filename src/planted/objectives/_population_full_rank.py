@@ -9,13 +9,13 @@ import numpy as np
 
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
-from planted.objectives._base import Objective, Params
+from planted.objectives._base import Params, PopulationObjective
 from planted.objectives._full_rank import Outputs, _norms, full_rank_constants, second_coefficient, whitening
 from planted.objectives._landscape import fourth_coefficient, landscape_minimum, teacher_tensor, tensor_pairs
 from planted.objectives._pair_form import PairForm
 
 
-class PopulationFullRankLandscape(Objective):
+class PopulationFullRankLandscape(PopulationObjective):
     """Expectation of :class:`FullRankLandscape` under x ~ N(0, I) and y from a teacher.
 
     Examples
@@ -51,16 +51,6 @@ class PopulationFullRankLandscape(Objective):
         )
         self.mu, self.lam = to_jax(self.constants.mu), to_jax(self.constants.lam)
         self.delta = to_jax(self.constants.delta)
-
-    @property
-    def n_features(self) -> int:  # type: ignore[override]
-        """Number of inputs d."""
-        return self.directions.shape[1]
-
-    @property
-    def teacher_rows(self) -> np.ndarray:
-        """The teacher's directions."""
-        return np.asarray(self.directions)
 
     def pair_form(self) -> Any:
         """That of Theorem A.4, for a teacher of full rank and as many neurons as inputs; None with an ℓ2 term."""

@@ -19,7 +19,7 @@ import numpy as np
 from planted.inputs import DRAWS, Density, draws_of, mean_derivative, one_dimensional, sampled_derivatives
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
-from planted.objectives._base import Objective, Params
+from planted.objectives._base import Params, PopulationObjective
 from planted.objectives._full_rank import whitening
 from planted.objectives._landscape import landscape_minimum, orthonormal
 from planted.objectives._pair_form import PairForm
@@ -56,7 +56,7 @@ def score_weights(
     return teacher.weights / norms[:, None], teacher.output * norms**order * means
 
 
-class PopulationScoreLandscape(Objective):
+class PopulationScoreLandscape(PopulationObjective):
     """Expectation of :class:`ScoreLandscape` for x from a density and y from a teacher.
 
     Parameters
@@ -157,16 +157,6 @@ class PopulationScoreLandscape(Objective):
             part = {"weights": to_jax(fourth[i::count].mean(axis=0)), "T": to_jax(T)}
             objectives.append(PopulationScoreLandscape._build(**held | part))
         return objectives
-
-    @property
-    def n_features(self) -> int:  # type: ignore[override]
-        """Number of inputs d."""
-        return self.directions.shape[1]
-
-    @property
-    def teacher_rows(self) -> np.ndarray:
-        """The teacher's directions."""
-        return np.asarray(self.directions)
 
     def pair_form(self) -> PairForm | None:
         """That of Theorem 2, for an orthonormal teacher, or one of full rank in the full-rank form."""

@@ -20,7 +20,7 @@ from planted.activations.kernels import (
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_matrix
-from planted.objectives._base import Objective, Params
+from planted.objectives._base import Params, PopulationObjective
 from planted.objectives._dense_models import Dense, check_layers
 from planted.objectives._fit import Fit, check_outputs, fixed_output, outputs_of, targets_of
 from planted.objectives._losses import SquaredError
@@ -105,7 +105,7 @@ class Squared(Fit):
         )
 
 
-class PopulationSquared(Objective):
+class PopulationSquared(PopulationObjective):
     """Expectation of :class:`Squared` under x ~ N(0, I) and y from a teacher.
 
     ½ (E[y²] − 2 Σ_ij a_i a*_j K(b_i, b*_j) + Σ_ij a_i a_j K(b_i, b_j)) with the Gaussian kernel K of the
@@ -139,6 +139,7 @@ class PopulationSquared(Objective):
     (0.25, 0.25)
     """
 
+    teacher_array = "weights"
     _arrays = ("weights", "targets", "energy", "output", "unreachable")
     _static = ("activation", "taught", "order")
     non_negative = True
@@ -161,16 +162,6 @@ class PopulationSquared(Objective):
         same = self.activation == self.taught
         self.unreachable = to_jax(0.0 if same else _unreachable(teacher, self.activation, self.order))
         self.output = None if output is None else to_jax(as_matrix("output", output, 1))
-
-    @property
-    def n_features(self) -> int:  # type: ignore[override]
-        """Number of inputs d."""
-        return self.weights.shape[1]
-
-    @property
-    def teacher_rows(self) -> np.ndarray:
-        """The teacher's weights."""
-        return np.asarray(self.weights)
 
     def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
         """Weights (k, d); output (k,) unless fixed."""

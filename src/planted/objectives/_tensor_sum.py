@@ -25,7 +25,7 @@ from planted.activations import Activation
 from planted.networks import Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_rows
-from planted.objectives._base import Objective, Params, RowObjective
+from planted.objectives._base import Params, PopulationObjective, RowObjective
 from planted.objectives._dense_models import check_layers
 from planted.objectives._hermite24 import even_part
 from planted.objectives._landscape import teacher_tensor
@@ -157,7 +157,7 @@ def _weights(activation: Activation, alpha: float | None, beta: float | None) ->
     )
 
 
-class PopulationTensorSum(Objective):
+class PopulationTensorSum(PopulationObjective):
     """αf₂ + βf₄ for a teacher, constant included: zero where both tensors are those of the teacher.
 
     T_k is E[y H_k(x)]/φ̂_k in unit directions, Σ_i a*_i b*_i^{⊗k} for unit rows.
@@ -202,16 +202,6 @@ class PopulationTensorSum(Objective):
         squares = (self.directions @ self.directions.T) ** 2
         self.constant = self.alpha * self.second @ squares @ self.second
         self.constant += self.beta * self.fourth @ squares**2 @ self.fourth
-
-    @property
-    def n_features(self) -> int:  # type: ignore[override]
-        """Number of inputs d."""
-        return self.directions.shape[1]
-
-    @property
-    def teacher_rows(self) -> np.ndarray:
-        """The teacher's directions."""
-        return np.asarray(self.directions)
 
     def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
         """Weights (k, d); output (k,) unless all are one or the rows' lengths."""
