@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from planted import names
 from planted.activations._activation import MAX_DERIVATIVE, Activation, custom
+from planted.activations._orders import erf_bounds, erf_orders, logistic_bounds, logistic_orders
 
 _INF = math.inf
 
@@ -137,72 +138,6 @@ def _step(z: Any) -> Any:
     return jnp.where(z > 0, jnp.ones_like(z), jnp.zeros_like(z))
 
 
-def _logistic_orders(b: float, scale: float = 1.0) -> list[Callable[[Any], Any]]:
-    """s = scale·logistic(bz) and its derivatives to order 4, through t = 1 − s without cancellation.
-
-    The slope, which every gradient takes, is st = e/(1 + e)² with e = exp(−b|z|): one exponential instead of two.
-    """
-
-    def order1(z: Any) -> Any:
-        e = jnp.exp(-b * jnp.abs(z))
-        return scale * b * e / jnp.square(1 + e)
-
-    def parts(z: Any) -> tuple[Any, Any]:
-        s, t = jax.lax.logistic(b * z), jax.lax.logistic(-b * z)
-        return s * t, t - s
-
-    def order2(z: Any) -> Any:
-        product, difference = parts(z)
-        return scale * b**2 * product * difference
-
-    def order3(z: Any) -> Any:
-        product, _ = parts(z)
-        return scale * b**3 * product * (1 - 6 * product)
-
-    def order4(z: Any) -> Any:
-        product, difference = parts(z)
-        return scale * b**4 * product * difference * (1 - 12 * product)
-
-    return [
-        lambda z: scale * jax.lax.logistic(b * z),
-        order1,
-        order2,
-        order3,
-        order4,
-    ]
-
-
-def _logistic_bounds(b: float, scale: float = 1.0) -> tuple[float, ...]:
-    """Suprema of scale·|logistic(bz)^(n)|, n = 0..4; the last is of |u(1−u²)(3u²−2)|/4 in u = tanh(bz/2)."""
-    u = math.sqrt((15 - math.sqrt(105)) / 30)
-    last = u * (1 - u**2) * (2 - 3 * u**2) / 4
-    peaks = 1.0, 1 / 4, 1 / (6 * math.sqrt(3)), 1 / 8, last
-    return tuple(scale * b**n * peak for n, peak in enumerate(peaks))
-
-
-def _erf_orders(height: float, rate: float) -> list[Callable[[Any], Any]]:
-    """Derivatives of height·erf(rate·z) of order 1 to 4: polynomials in u = rate·z times exp(−u²)."""
-
-    def gaussian(polynomial: Callable[[Any], Any], factor: float) -> Callable[[Any], Any]:
-        def derivative(z: Any) -> Any:
-            # exp(−u²) is 0 long before |u| = 40; the clip keeps polynomial × 0 from becoming ∞ × 0.
-            u = jnp.clip(rate * z, -40.0, 40.0)
-            return factor * polynomial(u) * jnp.exp(-u * u)
-
-        return derivative
-
-    polynomials = jnp.ones_like, lambda u: -2 * u, lambda u: 4 * u * u - 2, lambda u: (12 - 8 * u * u) * u
-    top = height * 2 / math.sqrt(math.pi)
-    return [gaussian(polynomial, top * rate ** (n + 1)) for n, polynomial in enumerate(polynomials)]
-
-
-def _erf_bounds(height: float, rate: float) -> tuple[float, ...]:
-    u = math.sqrt((3 - math.sqrt(6)) / 2)
-    peaks = 1.0, math.sqrt(2 / math.e), 2.0, (12 - 8 * u**2) * u * math.exp(-(u**2))
-    top = height * 2 / math.sqrt(math.pi)
-    return (height, *(top * rate ** (n + 1) * peak for n, peak in enumerate(peaks)))
-
-
 @cache
 def _relu() -> Activation:
     return Activation(
@@ -283,10 +218,10 @@ def _softplus(b: float) -> Activation:
     return Activation(
         "softplus",
         (("b", b),),
-        _chain(lambda z: jnp.logaddexp(b * z, 0.0) / b, *_logistic_orders(b)),
+        _chain(lambda z: jnp.logaddexp(b * z, 0.0) / b, *logistic_orders(b)),
         centred_parity="even",
         tilt=0.5,
-        bounds=(_INF, *_logistic_bounds(b)[:MAX_DERIVATIVE]),
+        bounds=(_INF, *logistic_bounds(b)[:MAX_DERIVATIVE]),
         image=(0.0, _INF),
     )
 
@@ -296,10 +231,10 @@ def _sigmoid(b: float) -> Activation:
     return Activation(
         "sigmoid",
         (("b", b),),
-        _chain(*_logistic_orders(b)),
+        _chain(*logistic_orders(b)),
         centred_parity="odd",
         offset=0.5,
-        bounds=_logistic_bounds(b),
+        bounds=logistic_bounds(b),
         image=(0.0, 1.0),
     )
 
@@ -309,9 +244,9 @@ def _tanh() -> Activation:
     return Activation(
         "tanh",
         (),
-        _chain(jnp.tanh, *_logistic_orders(2.0, scale=2.0)[1:]),
+        _chain(jnp.tanh, *logistic_orders(2.0, scale=2.0)[1:]),
         centred_parity="odd",
-        bounds=(1.0, *_logistic_bounds(2.0, scale=2.0)[1:]),
+        bounds=(1.0, *logistic_bounds(2.0, scale=2.0)[1:]),
         image=(-1.0, 1.0),
     )
 
@@ -321,10 +256,10 @@ def _tanh_probability() -> Activation:
     return Activation(
         "tanh_probability",
         (),
-        _chain(*_logistic_orders(2.0)),
+        _chain(*logistic_orders(2.0)),
         centred_parity="odd",
         offset=0.5,
-        bounds=_logistic_bounds(2.0),
+        bounds=logistic_bounds(2.0),
         image=(0.0, 1.0),
     )
 
@@ -334,9 +269,9 @@ def _scaled_erf(name: str, height: float, rate: float) -> Activation:
     return Activation(
         name,
         (),
-        _chain(lambda z: height * jax.lax.erf(rate * z), *_erf_orders(height, rate)),
+        _chain(lambda z: height * jax.lax.erf(rate * z), *erf_orders(height, rate)),
         centred_parity="odd",
-        bounds=_erf_bounds(height, rate),
+        bounds=erf_bounds(height, rate),
         image=(-height, height),
         coefficients=partial(_erf_coefficient, 0.0, height, rate),
     )
@@ -347,10 +282,10 @@ def _erf_probability() -> Activation:
     return Activation(
         "erf_probability",
         (),
-        _chain(lambda z: 0.5 * jax.lax.erfc(-z), *_erf_orders(0.5, 1.0)),
+        _chain(lambda z: 0.5 * jax.lax.erfc(-z), *erf_orders(0.5, 1.0)),
         centred_parity="odd",
         offset=0.5,
-        bounds=(1.0, *_erf_bounds(0.5, 1.0)[1:]),
+        bounds=(1.0, *erf_bounds(0.5, 1.0)[1:]),
         image=(0.0, 1.0),
         coefficients=partial(_erf_coefficient, 0.5, 0.5, 1.0),
     )
@@ -386,7 +321,7 @@ def _gelu() -> Activation:
 
 @cache
 def _silu() -> Activation:
-    logistic = _logistic_orders(1.0)
+    logistic = logistic_orders(1.0)
 
     def order(n: int) -> Callable[[Any], Any]:
         # (z s)^(n) = n s^(n−1) + z s^(n); z is bounded where s^(n) is not 0.
