@@ -34,7 +34,7 @@ FIRST_SEED = 9300
 WIDTHS = (1.0, 1.4, 2.0, 2.8, 4.0, 8.0)
 # Kernels of compact support reach less far at the same h: this many times the widths of the Gaussian.
 STRETCH = {"gaussian": 1.0, "epanechnikov": 2.5, "wide": 0.7}
-ROWS_OF_DEGREE_4 = 1500
+COMPARED = 3000
 NEIGHBOURS_PER_COEFFICIENT = 5
 STEPS, TOLERANCE, EDGE_MASS = 40, 1e-8, 1e-3
 
@@ -174,9 +174,9 @@ def state_of(theta: np.ndarray, target: np.ndarray, features: np.ndarray, mass: 
 
 
 def chosen_bandwidth(name: str, degree: int, Z: np.ndarray, seed: int) -> float:
-    """The h of the least error of E[g Ŝ₄], on at most 1,500 rows for degree 4, as in the library."""
+    """The h of the least error of E[g Ŝ₄], on at most 3,000 rows."""
     d = Z.shape[1]
-    rows = Z[: ROWS_OF_DEGREE_4 if degree > 2 else len(Z)]
+    rows = Z[:COMPARED]
     frame = ortho_group.rvs(d, random_state=seed) if d > 1 else np.eye(1)
     spread = float(np.sqrt(np.mean(np.var(Z, axis=0)))) * STRETCH[name]
     errors = {}
@@ -186,38 +186,34 @@ def chosen_bandwidth(name: str, degree: int, Z: np.ndarray, seed: int) -> float:
     return min(errors, key=lambda h: errors[h])
 
 
-def outcome(law: Any, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, seed: int) -> tuple[float, float]:
-    """Largest angle to the teacher's rows (k, d) in these coordinates, and relative error of E[y Ŝ₄]."""
-    k = len(rows)
+def off_the_neurons(law: Any, Z: np.ndarray, y: np.ndarray, rows: np.ndarray) -> float:
+    """What E[y Ŝ₄] has beside Σ κ_i a_i^{⊗4} of orthonormal rows a_i (k, k), relative to it."""
     fit = polynomial_fit(Z, y, 4)
     moment = law.mean_score(None, fit.residual, 4) + (0 if fit.fourth is None else fit.fourth)
-    best = np.array([np.einsum("ijkl,i,j,k,l", moment, a, a, a, a) for a in rows])
-    # Orthonormal rows: what is left of E[y S₄] beside its part along the neurons, and what they lack.
-    model = sum(b * np.einsum("i,j,k,l->ijkl", a, a, a, a) for a, b in zip(rows, best, strict=True))
-    error = float(np.linalg.norm(moment - model) / np.linalg.norm(model))
-    problem = replace(Problem.of(Z, y, k, random_state=seed), inputs=InputLaw(law, False, "benchmark"))
-    start = METHODS["score"].start(problem)
-    return float(turned(start.network.weights, rows).max()), error
+    kappa = [np.einsum("ijkl,i,j,k,l", moment, a, a, a, a) for a in rows]
+    model = sum(k * np.einsum("i,j,k,l->ijkl", a, a, a, a) for a, k in zip(rows, kappa, strict=True))
+    return float(np.linalg.norm(moment - model) / np.linalg.norm(model))
 
 
 def one(name: str, degree: int, project: bool, data: Any, seed: int) -> tuple[float, float, float]:
-    """Angle, relative error of E[y Ŝ₄] off the neurons, bandwidth."""
-    X, teacher = data.X, data.teacher
-    k, d = teacher.weights.shape
-    if not project:
-        law = LocalLikelihood("moment", random_state=0).fit(X)
-        problem = replace(Problem.of(X, data.y, k, random_state=seed), inputs=InputLaw(law, False, "benchmark"))
-        start = METHODS["score"].start(problem)
-        return float(turned(start.network.weights, teacher.weights).max()), np.nan, law.bandwidth_
-    span = np.eye(d)
-    if k < d:
-        span = score_span(X, data.y, LocalLikelihood("moment", random_state=0).fit(X), k)
+    """Largest angle to the teacher's rows, part of E[y Ŝ₄] off the neurons, bandwidth."""
+    X, y, weights = data.X, data.y, data.teacher.weights
+    k, d = weights.shape
+    span, law, off = np.eye(d), None, np.nan
+    if project and k < d:
+        span = score_span(X, y, LocalLikelihood("moment", random_state=0).fit(X), k)
     Z = X @ span
-    h = chosen_bandwidth(name, degree, Z, seed)
-    law = GridLikelihood(name, degree, h).fit(Z)
-    rows = teacher.weights @ span
-    angle, error = outcome(law, Z, data.y, rows / np.linalg.norm(rows, axis=1, keepdims=True), seed)
-    return angle, error, h
+    if project:
+        h = chosen_bandwidth(name, degree, Z, seed)
+        law = GridLikelihood(name, degree, h).fit(Z)
+        left, _, right = np.linalg.svd(weights @ span)
+        off = off_the_neurons(law, Z, y, left @ right)
+    else:
+        law = LocalLikelihood("moment", random_state=0).fit(X)
+        h = law.bandwidth_
+    problem = replace(Problem.of(Z, y, k, random_state=seed), inputs=InputLaw(law, False, "benchmark"))
+    start = METHODS["score"].start(problem)
+    return float(turned(start.network.weights @ span.T, weights).max()), off, h
 
 
 def check() -> None:

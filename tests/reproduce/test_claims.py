@@ -1,14 +1,16 @@
 """Every claim of every study can hold and can fail: made-up tables, from the modules `tables_*.py` beside this one."""
 
 import ast
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from made_up import Case, change, uncovered
 
 import planted.reproduce
-from planted.reproduce import ENTRIES, Explanation, claim
+from planted.reproduce import ENTRIES, Claim, Explanation, claim
 
 HERE = Path(__file__).parent
 TABLES = {path.stem.removeprefix("tables_"): import_module(path.stem) for path in sorted(HERE.glob("tables_*.py"))}
@@ -26,6 +28,22 @@ def test_every_claim_holds_and_fails_somewhere(paper: str) -> None:
     cases = [case for case in TABLES[paper].CASES if case.entry.split("/")[0] == paper]
     assert {case.entry for case in cases} == {name for name in ENTRIES if name.split("/")[0] == paper}
     assert uncovered(cases) == []
+
+
+def test_every_paper_has_made_up_tables() -> None:
+    assert set(TABLES) == {name.split("/")[0] for name in ENTRIES}
+
+
+def test_a_claim_without_made_up_tables_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "ge2017/fig1"
+    entry = ENTRIES[name]
+
+    def more(config: Any, rows: Any) -> list[Claim]:
+        return [*entry.claims(config, rows), claim("new", "printed", "measured", len(rows) > 0)]
+
+    monkeypatch.setitem(ENTRIES, name, replace(entry, claims=more))
+    cases = [case for case in CASES if case.entry == name]
+    assert uncovered(cases) == [f"{name}, claim 3 never fails"]
 
 
 def written_down(tree: ast.AST) -> list[str]:

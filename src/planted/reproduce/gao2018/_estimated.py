@@ -240,7 +240,7 @@ ENTRIES = (
         draw=_draw,
         seed_by=("trial",),
         printed={
-            "n": Printed("rows", 8192),
+            "n": Printed("rows, of two inputs", 8192),
             "mu": Printed("μ", 30.0),
             "treatments": Printed(
                 "treatments",

@@ -253,9 +253,14 @@ def _entry(figure: str, title: str, inputs: str, apart: str = "") -> Entry:
             "trials": Printed(
                 "trials a point",
                 "10,000 for S₂, 50,000 for S₄",
-                "the same trials for both, with standard errors; 50,000 are run by planted reproduce "
-                f"gao2018/{figure.removesuffix('-printed')}-printed",
+                "the same trials for both, with standard errors"
+                + (
+                    ""
+                    if figure.endswith("-printed")
+                    else f"; 50,000 are run by planted reproduce gao2018/{figure}-printed"
+                ),
             ),
+            "inputs": Printed("law of the two inputs", inputs),
             "sizes": Printed("points n", None, "the axis of the paper's figure has no numbers in the text"),
             "fixed": Printed("bandwidths", None, "several, as the paper states none, and that of Remark 1"),
         },
