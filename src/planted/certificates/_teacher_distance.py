@@ -16,10 +16,12 @@ gradient g and Hessian A whose smallest eigenvalue is m > 0, for every H with s�
     M = 4 (α_max σ_max(𝓑) + μβ_max max_j ‖b_j‖)/m^{3/2} + 4λ max_j ‖b_j‖ ρ/m,
 
 where ρ s bounds what H changes the length of a row by, ρ² the largest ⟨u_j, A⁻¹ u_j⟩ over the rows' own directions u_j.
-Where the right side turns positive G is higher than at the point all around it, so inside there is a local minimum, and
-by the first statement that is the teacher: it is at most s/√m away. The point is one that a few Newton steps lead to,
-and how far they lead is added. On rows ε grows by the sampling error of g in the same norm, its 99.9 % quantile, and
-s²/2 shrinks by three standard errors of A.
+With few parameters the third derivative itself is formed: then M is the norm of a sixth of it, unfolded in coordinates
+where A is the identity, a fourth to a half of that bound. Where the right side turns positive G is higher than at the
+point all around it, so inside there is a local minimum, and by the first statement that is the teacher: it is at most
+s/√m away. The point is one that a few Newton steps lead to, and how far they lead is added. On rows ε grows by the
+sampling error of g in the same norm, its 99.9 % quantile, s²/2 shrinks by three standard errors of A, and M grows by
+three of the third derivative.
 """
 
 from __future__ import annotations
@@ -36,9 +38,13 @@ _PARTS = 20
 _STANDARD_ERRORS = 3.0
 _QUANTILE = 0.999
 _NEWTON_STEPS, _SETTLED = 4, 1e-9
+# Any step does for a quartic; this one is of the size of its rows.
+_STEP = 0.25
 # The distance of unit rows at a right angle, beyond which a sign would be changed.
 _OPPOSITE = 2**0.5
 _LARGEST = 400
+# Parameters up to which the third derivative is formed: of a population, and on parts of rows.
+_THIRD, _THIRD_ON_ROWS = 64, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +57,13 @@ class SamplingError:
         Of the gradient, parameters flattened.
     hessian : float
         Standard error of the Hessian, in the Frobenius norm.
+    third : float or None
+        The same of the third derivative, where it was measured.
     """
 
     covariance: np.ndarray
     hessian: float
+    third: float | None = None
 
     @property
     def gradient(self) -> float:
@@ -195,9 +204,31 @@ def sampling_error(objective: Objective, params: Params, parts: int = _PARTS) ->
     gradients = np.array([np.ravel(to_numpy(piece.gradient(params))) for piece in pieces])
     hessians = np.array([piece.hessian(params) for piece in pieces])
     share = parts * (parts - 1)
+
+    def spread(tensors: np.ndarray) -> float:
+        return float(np.sum((tensors - tensors.mean(axis=0)) ** 2) / share) ** 0.5
+
     off = gradients - gradients.mean(axis=0)
-    spread = float(np.sum((hessians - hessians.mean(axis=0)) ** 2)) / share
-    return SamplingError(off.T @ off / share, spread**0.5)
+    third = None
+    if gradients.shape[1] <= _THIRD_ON_ROWS:
+        third = spread(np.array([third_derivative(piece, params) for piece in pieces]))
+    return SamplingError(off.T @ off / share, spread(hessians), third)
+
+
+def third_derivative(objective: Objective, params: Params) -> np.ndarray:
+    """∇³ (p, p, p) of a quartic at params (k, d), flattened: differences of Hessians, which are exact for it.
+
+    >>> from planted.networks import Network
+    >>> from planted.objectives import PopulationLandscape
+    >>> G = PopulationLandscape(Network([[1.0]], [1.0]), mu=0.0, lam=1.0)
+    >>> float(third_derivative(G, np.array([[2.0]]))[0, 0, 0].round(9))         # of (b² − 1)²: 24b
+    48.0
+    """
+    weights = np.asarray(named(params)["weights"], dtype=np.float64)
+    slices = []
+    for unit in np.eye(weights.size).reshape(-1, *weights.shape):
+        slices.append((objective.hessian(weights + _STEP * unit) - objective.hessian(weights - _STEP * unit)) / 2)
+    return np.stack(slices, axis=2) / _STEP
 
 
 def teacher_distance(
@@ -236,7 +267,7 @@ def teacher_distance(
     if sampling is None:
         if objective.rows is not None or objective.teacher_rows is None:
             return None
-        sampling = SamplingError(np.zeros((size, size)), 0.0)
+        sampling = SamplingError(np.zeros((size, size)), 0.0, 0.0 if size <= _THIRD else None)
     start = weights @ np.linalg.inv(form.frame).T
     local = _settle(objective, form, start)
     if local is None:
@@ -252,6 +283,9 @@ def teacher_distance(
     rho = max(float(_row(point, j) @ inverse @ _row(point, j)) for j in range(len(point))) ** 0.5
     third = 4 * (form.largest_alpha * float(np.linalg.norm(point, 2)) + beta * longest) / least**1.5
     third += 4 * form.lam * longest * rho / least
+    if sampling.third is not None:
+        error = _STANDARD_ERRORS * float(np.linalg.norm(form.frame, 2)) ** 3 * sampling.third / 6 / least**1.5
+        third = min(third, _cubic_norm(objective, form, point, hessian) + error)
     length = minimum_within(slope, curvature / (2 * least), third, beta / least**2)
     shift = float(np.linalg.norm(start - point))
     expected = _as_read(float(shift**2 + np.trace(inverse @ covariance @ inverse)) ** 0.5, form)
@@ -285,6 +319,17 @@ def _settle(
             break
         point = point - step
     return point, gradient, hessian
+
+
+def _cubic_norm(objective: Objective, form: PairForm, point: np.ndarray, hessian: np.ndarray) -> float:
+    """Bound on |∇³G(H, H, H)|/6 over s³: the spectral norm of its unfolding where the Hessian is the identity."""
+    change = np.kron(np.eye(len(point)), form.frame)
+    values, vectors = np.linalg.eigh(hessian)
+    root = change @ (vectors / np.sqrt(values))
+    tensor = np.einsum(
+        "abc,ai,bj,ck->ijk", third_derivative(objective, point @ form.frame.T), root, root, root, optimize=True
+    )
+    return float(np.linalg.norm(tensor.reshape(len(values), -1), 2)) / 6
 
 
 def _row(point: np.ndarray, j: int) -> np.ndarray:
