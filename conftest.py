@@ -7,7 +7,9 @@ import gc
 import os
 import resource
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 # Tests compile many programs and run each for an instant: the compiler's optimisations cost more than they save.
 # Without the newer emitters of fused loops, and in one piece, a program compiles in less than half the time.
@@ -25,6 +27,7 @@ os.environ["PLANTED_CACHE"] = "0"
 
 import jax
 import pytest
+from jax._src.interpreters import mlir
 
 # Every compiled program holds about ten maps, and Linux allows a process 65,530; beyond, the compiler crashes.
 _MAPS = Path("/proc/self/maps")
@@ -37,6 +40,24 @@ _MARGIN = 300 * 2**20
 _tests_run = 0
 _bytes_after_clearing = 0
 _peaks: list[int] = []
+
+# JAX sets up a compiler context for every program, which takes as long as a third of a small program's compilation:
+# here the programs of a thread share one, and a new one comes before its constants have grown large.
+_PROGRAMS_A_CONTEXT = 50
+_contexts = threading.local()
+_new_context = mlir.make_ir_context
+
+
+def _shared_context() -> Any:
+    """The compiler context of this thread."""
+    count = getattr(_contexts, "count", 0)
+    if count % _PROGRAMS_A_CONTEXT == 0:
+        _contexts.context = _new_context()
+    _contexts.count = count + 1
+    return _contexts.context
+
+
+mlir.make_ir_context = _shared_context
 
 
 def _resident() -> int:
