@@ -1,4 +1,4 @@
-"""Makes compilation cheap in tests, and keeps a process of the suite within its memory."""
+"""Makes compilation cheap in tests, and keeps a process of the suite within its core and its memory."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
+# A process of the suite has one core: threads of its linear algebra would only wait for one another.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_variable] = "1"
+
 # Tests compile many programs and run each for an instant: the compiler's optimisations cost more than they save.
 # Without the newer emitters of fused loops, and in one piece, a program compiles in less than half the time.
 os.environ["XLA_FLAGS"] = " ".join(
@@ -19,6 +23,7 @@ os.environ["XLA_FLAGS"] = " ".join(
         "--xla_backend_optimization_level=0",
         "--xla_cpu_use_fusion_emitters=false",
         "--xla_cpu_parallel_codegen_split_count=1",
+        "--xla_cpu_multi_thread_eigen=false",
     ]
 ).strip()
 
