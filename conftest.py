@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 # A process of the suite has one core: threads of its linear algebra would only wait for one another.
-for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_variable] = "1"
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["MKL_NUM_THREADS"] = "1"
 
 # Tests compile many programs and run each for an instant: the compiler's optimisations cost more than they save.
 # Without the newer emitters of fused loops, and in one piece, a program compiles in less than half the time.
