@@ -392,6 +392,20 @@ def test_saturating_float32_models_are_read_over_long_distances(name, d, k, outp
     assert match(reading.network, net).weight_error < 1e-3
 
 
+@pytest.mark.parametrize(
+    ("name", "d", "k", "outputs"), [("softplus", 5, 6, None), ("gelu", 4, 5, 2), ("silu", 6, 4, None)]
+)
+def test_soft_corners_in_float32_are_read_from_far_out_and_from_their_bumps(name, d, k, outputs):
+    net = teacher(name, d, k, seed=22, outputs=outputs)
+    w, b, a, c = (np.asarray(part, np.float32) for part in (net.weights, net.bias, net.output, net.intercept))
+    phi = FUNCTIONS[name]
+    reading = read(lambda X: phi(X.astype(np.float32) @ w.T + b).astype(np.float32) @ a.T + c, d, random_state=0)
+    assert reading.status == "recovered", reading.reason
+    assert reading.network.activation.name == name
+    assert reading.network.n_hidden == k
+    assert match(reading.network, net).weight_error < 1e-4
+
+
 def test_the_engine_is_bounded_by_steps(monkeypatch):
     monkeypatch.setattr("planted.reading._fitted.MOST_STEPS", 5)
     relu, smooth = as_function(teacher("relu", 3, 3, seed=1)), as_function(teacher("tanh", 3, 3, seed=2))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planted.networks import Network
-from planted.reading._check import MOST_SINGLE, Check, fidelity
+from planted.reading._check import Check, fidelity
 from planted.reading._curve import fit_curve
 from planted.reading._polish import SLOPES, polish
 from planted.reading._query import Frame
@@ -21,6 +21,7 @@ _ROWS_AN_INPUT = 120
 _MOST_INPUTS = 40
 _WIDER = 2.0
 _PARTLY = 1.0
+_NEARLY_SINGLE = 0.03
 _CLOSE = 0.1
 MOST_STEPS = 5_000
 
@@ -54,10 +55,12 @@ class _Steps:
 def plausible(survey: Survey, largest: float, activation: str) -> bool:
     """Whether a fit is worth its time: a smooth model that rounds coarsely, has one input, or is partly explained.
 
+    What was read from a model that rounds coarsely to a few hundredths is a better start than the engine has.
+
     >>> plausible(Survey(1e-16, 1e-15, 1.0, False, 1.0, 1), np.inf, "auto")
     False
     """
-    if not survey.smooth or largest <= (MOST_SINGLE if survey.single else 1e-8) or survey.radius**2 > _MOST_INPUTS:
+    if not survey.smooth or largest <= (_NEARLY_SINGLE if survey.single else 1e-8) or survey.radius**2 > _MOST_INPUTS:
         return False
     alone = survey.radius < 1.5
     return survey.single or alone or activation != "auto" or largest < _PARTLY
@@ -84,7 +87,7 @@ def fit_queries(frame: Frame, survey: Survey, names: tuple[str, ...], rng: np.ra
     d = frame.n_inputs
     if d == 1:
         network, check = fit_curve(frame, survey, names, rng)
-        return Fitted(network, check, determined=True)
+        return Fitted(network, check, determined=not survey.single)  # in float32 other curves would do as well
     from planted.estimators import PlantedRegressor
 
     count = int(np.clip(_ROWS_AN_INPUT * (d + 2), *_ROWS))

@@ -17,10 +17,10 @@ from planted.reading._survey import Survey
 from planted.reading._values import function_of, values
 
 _LARGEST, _LARGE_COARSE, _LARGEST_COARSE = 1200, 2500, 5000
-_STEPS = 12
+_STEPS, _STEPS_COARSE = 12, 30
 _ROWS, _ROWS_COARSE, _ROWS_LARGE = 1.3, 4.0, 2.0
-_RIDGE = 1e-13
-_SETTLED = 0.5
+_RIDGES = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
+_SETTLED, _SETTLED_COARSE = 0.5, 0.98
 # Rounded coarsely, answers near by do not say how high each neuron goes; answers far out do.
 _SCALES, _SCALES_COARSE = (0.5, 1.0, 3.0), (0.5, 1.0, 3.0, 30.0)
 _SHARES = (1.0, 0.3, 0.1, 0.03)
@@ -39,46 +39,26 @@ SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def polish(frame: Frame, network: Network, rng: np.random.Generator, coarse: bool = False) -> Network:
-    """Gauss–Newton steps on fresh questions near the centre, where rounding is small; for a few thousand parameters.
+def polish(frame: Frame, network: Network, rng: np.random.Generator) -> Network:
+    """Gauss–Newton steps on fresh questions near the centre, where rounding is small; for up to 1,200 parameters.
 
-    There are a few more answers than parameters. With `coarse` answers, those of float32, there are several a
-    parameter, whose errors average out; and as no digits are to be lost there, large systems are solved by their
-    normal equations.
+    There are a few more answers than parameters.
     """
-    arrays = dict(network.arrays())
-    unknowns = sum(array.size for array in arrays.values())
-    large = unknowns > _LARGEST
-    if unknowns > (_LARGEST_COARSE if coarse else _LARGEST):
+    unknowns = sum(array.size for array in network.arrays().values())
+    if unknowns > _LARGEST:
         return network
-    ratio = (_ROWS_LARGE if unknowns > _LARGE_COARSE else _ROWS_COARSE) if coarse else _ROWS
-    m, slope = network.n_outputs, SLOPES[network.activation.name]
-    count = int(ratio * unknowns) // m + 20
-    points = _where_neurons_bend(network, count, rng, _SCALES_COARSE if coarse else _SCALES)
+    count = int(_ROWS * unknowns) // network.n_outputs + 20
+    points = _where_neurons_bend(network, count, rng, _SCALES)
     answers = frame(points)
-    size_of = _root_mean_square if coarse else _largest
-    least = size_of(answers - values(network, points))
-    inputs = np.column_stack([points, np.ones(count)])
+    least = float(np.abs(answers - values(network, points)).max())
     for _ in range(_STEPS):
-        z = points @ network.weights.T + network.bias
-        bend = slope(z)
-        hidden = function_of(network.activation.name)(z)
-        inner = np.einsum("nk,nd,mk->nmkd", bend, inputs, network.output).reshape(count * m, -1)
-        linear = inputs if network.skip is not None else np.ones((count, 1))
-        outer = np.concatenate([hidden, linear], axis=1)
-        outer = np.einsum("nj,ml->nmlj", outer, np.eye(m)).reshape(count * m, -1)
+        matrix = _derivatives(network, points)
+        scale = np.linalg.norm(matrix, axis=0).clip(1e-300)
         residual = (answers - values(network, points)).ravel()
-        matrix = np.hstack([inner, outer])
-        if large:
-            step = _by_normal_equations(matrix, residual)
-            if step is None:
-                break
-        else:
-            scale = np.linalg.norm(matrix, axis=0).clip(1e-300)
-            step = lstsq(matrix / scale, residual, cond=1e-13, lapack_driver="gelsy")[0] / scale
+        step = lstsq(matrix / scale, residual, cond=1e-13, lapack_driver="gelsy")[0] / scale
         for share in _SHARES:
             candidate = _moved(network, share * step)
-            size = size_of(answers - values(candidate, points))
+            size = float(np.abs(answers - values(candidate, points)).max())
             if size < least:
                 break
         if not size < least:
@@ -89,13 +69,70 @@ def polish(frame: Frame, network: Network, rng: np.random.Generator, coarse: boo
     return network
 
 
-def _largest(residual: np.ndarray) -> float:
-    return float(np.abs(residual).max())
+def polish_coarse(frame: Frame, network: Network, rng: np.random.Generator) -> Network:
+    """Levenberg–Marquardt steps on answers that are rounded to float32; for up to 5,000 parameters.
+
+    There are several answers a parameter, whose errors average out, some of them far out: near by they do not say how
+    high each neuron goes. Rows are weighted by the size of the answer, as its rounding is in proportion. No digits are
+    to be lost here, so the steps come from the normal equations.
+    """
+    unknowns = sum(array.size for array in network.arrays().values())
+    if unknowns > _LARGEST_COARSE:
+        return network
+    count = int((_ROWS_LARGE if unknowns > _LARGE_COARSE else _ROWS_COARSE) * unknowns) // network.n_outputs + 20
+    points = _where_neurons_bend(network, count, rng, _SCALES_COARSE)
+    answers = frame(points)
+    level = np.abs(answers).max(axis=1)
+    weight = (1 / (level + max(float(np.median(level)), 1e-300)))[:, None]
+    weight /= weight.max()
+    residual = weight * (answers - values(network, points))
+    least, ridge = float(np.mean(residual**2)), _RIDGES[0]
+    for _ in range(_STEPS_COARSE):
+        matrix = _derivatives(network, points, weight)
+        gram = matrix.T @ matrix
+        scale = np.sqrt(np.diag(gram)).clip(1e-300)
+        gram /= np.outer(scale, scale)
+        target = matrix.T @ residual.ravel() / scale
+        for ridge in (size for size in _RIDGES if size >= 0.01 * ridge):
+            step = _solved(gram, target, ridge)
+            if step is None:
+                continue
+            candidate = _moved(network, step / scale)
+            fresh = weight * (answers - values(candidate, points))
+            size = float(np.mean(fresh**2))
+            if size < least:
+                break
+        else:
+            break
+        settled = size > _SETTLED_COARSE * least
+        network, residual, least = candidate, fresh, size
+        if settled:
+            break
+    return network
 
 
-def _root_mean_square(residual: np.ndarray) -> float:
-    """The size that Gauss–Newton steps reduce; the largest entry is rounding, where answers are rounded coarsely."""
-    return float(np.sqrt(np.mean(residual**2)))
+def _derivatives(network: Network, points: np.ndarray, weight: np.ndarray | float = 1.0) -> np.ndarray:
+    """Derivatives (n·m, p) of the outputs in every parameter, in the order of :func:`_moved`, times weight (n, 1)."""
+    m, count, name = network.n_outputs, len(points), network.activation.name
+    inputs = np.column_stack([points, np.ones(count)])
+    z = points @ network.weights.T + network.bias
+    bend, hidden = weight * SLOPES[name](z), weight * function_of(name)(z)
+    inner = np.einsum("nk,nd,mk->nmkd", bend, inputs, network.output).reshape(count * m, -1)
+    linear = weight * (inputs if network.skip is not None else np.ones((count, 1)))
+    outer = np.concatenate([hidden, linear], axis=1)
+    outer = np.einsum("nj,ml->nmlj", outer, np.eye(m)).reshape(count * m, -1)
+    return np.hstack([inner, outer])
+
+
+def _solved(gram: np.ndarray, target: np.ndarray, ridge: float) -> np.ndarray | None:
+    """Solution of normal equations with a ridge on their diagonal of ones; None where they are singular."""
+    matrix = gram.copy()
+    matrix[np.diag_indices_from(matrix)] += ridge
+    try:
+        solution: np.ndarray = cho_solve(cho_factor(matrix, overwrite_a=True), target)
+    except LinAlgError:
+        return None
+    return solution
 
 
 def _moved(network: Network, step: np.ndarray) -> Network:
@@ -124,19 +161,6 @@ def _where_neurons_bend(
     half, bias = count // 2, np.zeros(network.n_hidden) if network.bias is None else network.bias
     points[:half] = beside_hyperplanes(points[:half], network.weights, bias, 2.0, rng)
     return points
-
-
-def _by_normal_equations(matrix: np.ndarray, residual: np.ndarray) -> np.ndarray | None:
-    """Least squares in half the time of a decomposition of the matrix and half the digits; None if it is singular."""
-    gram = matrix.T @ matrix
-    scale = np.sqrt(np.diag(gram)).clip(1e-300)
-    gram /= np.outer(scale, scale)
-    gram[np.diag_indices_from(gram)] += _RIDGE
-    try:
-        solution: np.ndarray = cho_solve(cho_factor(gram), matrix.T @ residual / scale) / scale
-    except LinAlgError:
-        return None
-    return solution
 
 
 def with_rounding(check: Check, network: Network, survey: Survey) -> Check:

@@ -17,12 +17,13 @@ from planted.reading._check import Check
 from planted.reading._kinks import Pieces
 from planted.reading._naming import FAMILIES, choose, rewrite, steps_network
 from planted.reading._orient import Oriented, orient, relu_network
-from planted.reading._polish import SLOPES, polish, with_rounding
+from planted.reading._polish import SLOPES, polish, polish_coarse, with_rounding
 from planted.reading._query import BudgetSpent, Frame, Query, Source
 from planted.reading._resolution import resolution
 from planted.reading._result import Reading
 from planted.reading._scale import input_scales
 from planted.reading._single import read_single
+from planted.reading._soft_single import read_soft_single
 from planted.reading._steps import PROFILES, Steps
 from planted.reading._survey import Survey, survey
 from planted.reading._values import CountedNetwork, values
@@ -225,7 +226,8 @@ def _read_kinks(
 def _read_soft(frame: Frame, about: Survey, far: _saturating.Far, rng: np.random.Generator, way: _Progress) -> None:
     state = _corners.State()
     try:
-        _corners.read_corners(frame, about, far, rng, state)
+        read = read_soft_single if about.single else _corners.read_corners
+        read(frame, about, far, rng, state)
     finally:
         way.evidence = state.evidence
         if state.network is not None:
@@ -255,7 +257,7 @@ def _read_steps(
         _saturating.read_saturating(frame, about, far, rng, state)
         if state.check is not None and 0.03 * state.check.rounding < state.check.largest < _CLOSE:
             network = steps_network(state.steps, choose(state.steps.profile.name, *wishes))
-            network = polish(frame, network, rng, coarse=about.single)
+            network = (polish_coarse if about.single else polish)(frame, network, rng)
             check = state.check.again(lambda x: values(network, x))
             way.network, way.check = network, with_rounding(check, network, about) if about.single else check
             small = network.simplify()  # a neuron may have been read twice

@@ -1,0 +1,172 @@
+r"""Networks of softplus, gelu or silu neurons in float32: directions from very far out, the rest from each bump.
+
+All three are max(z, 0) plus a bump that dies out. So far out that rounding hides the bumps, f is a ReLU network whose
+hyperplanes pass through the centre: directions and jumps ‖a_i w_i‖ are traced there. Closer, on a line across one
+hyperplane where the other neurons are linear, f is α + βt + A φ(s(t − t₀))/s. Fitting that gives the length s of w_i,
+the bias from t₀, and the activation, which is the one that fits all neurons best. Then all numbers are fitted together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from planted.networks import Network
+from planted.reading._check import fidelity
+from planted.reading._corners import BUMPS, State
+from planted.reading._kinks import Pieces
+from planted.reading._orient import orient, relu_network
+from planted.reading._piecewise import State as PiecewiseState
+from planted.reading._polish import polish_coarse, with_rounding
+from planted.reading._query import Frame
+from planted.reading._saturating import Far
+from planted.reading._single import read_single
+from planted.reading._survey import Survey
+from planted.reading._survey import survey as ask
+from planted.reading._values import CountedNetwork, function_of, values
+
+_OUT = 1e6
+_REACH = 30.0
+_COARSE = 1e-5
+_CLOSER = (20.0, 60.0, 200.0)
+_APART = 6.0
+_CANDIDATES, _ROUNDS = 2000, 4
+_POINTS, _WIDTH = 61, 8.0
+_LENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)
+_CLOSE = 0.1
+_ATTEMPTS = 2
+
+
+def read_soft_single(frame: Frame, survey: Survey, far: Far, rng: np.random.Generator, state: State) -> None:
+    """Read a network of soft corners whose answers are rounded to float32 into `state`.
+
+    With one input there is one direction, and far out all neurons are one: nothing can be read there.
+    """
+    if frame.n_inputs == 1:
+        return
+    for _ in range(_ATTEMPTS):
+        frame.query.stage = "very far out"
+        outer = Frame(frame.query, frame.centre, frame.scale * _OUT * far.scale)
+        known = PiecewiseState(Pieces.none(frame.n_inputs, survey.outputs))
+        read_single(outer, replace(ask(outer, rng), smooth=False), rng, known, _REACH)
+        if not known.pieces.count:
+            return
+        frame.query.stage = f"the bumps of {known.pieces.count} neurons"
+        network, determined = _with_bumps(frame, known.pieces, far.scale, rng)
+        if network is None:
+            return
+        check = fidelity(frame, CountedNetwork(network), survey, rng)
+        if check.largest < _CLOSE:
+            network = polish_coarse(frame, network, rng)
+            check = with_rounding(check.again(CountedNetwork(network)), network, survey)
+        if state.check is None or check.better(state.check):
+            state.network, state.check, state.determined = network, check, determined
+        if state.check.largest <= state.check.rounding:
+            return
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Places t (n,) on a line across one hyperplane, points (n, d), answers (n, m), and the mix (m,) of the outputs."""
+
+    t: np.ndarray
+    points: np.ndarray
+    answers: np.ndarray
+    mix: np.ndarray
+
+
+def _with_bumps(frame: Frame, pieces: Pieces, scale: float, rng: np.random.Generator) -> tuple[Network | None, bool]:
+    """The network of these directions, with lengths and biases from lines across each, and whether sides are known."""
+    oriented = orient(pieces, _COARSE)
+    relu, determined = oriented.network, oriented.determined
+    if relu.activation.name != "relu":
+        relu, determined = relu_network(pieces), False
+    normals = relu.weights / np.linalg.norm(relu.weights, axis=1, keepdims=True)
+    lines = [_across(frame, normals, i, relu.output[:, i], scale, rng) for i in range(len(normals))]
+    count = 3 * sum(normals.shape) + 20
+    points = rng.standard_normal((count, frame.n_inputs)) * rng.choice([1.0, 3.0, 30.0], (count, 1))
+    answers = frame(points)
+    best: tuple[float, Network | None] = (np.inf, None)
+    for name in BUMPS:
+        network, cost = None, np.inf
+        for _ in range(_ROUNDS):  # from the second on with the other neurons subtracted
+            fits = [_bump(name, line, scale, i, network) for i, line in enumerate(lines)]
+            length, shift = np.array([fit[1] / scale for fit in fits]), np.array([fit[2] * scale for fit in fits])
+            fresh = _outputs((points, answers), normals * length[:, None], -length * shift, name, relu.skip is not None)
+            total = sum(fit[0] for fit in fits)
+            if not total < cost:
+                break
+            network, cost = fresh, total
+        if cost < best[0]:
+            best = (cost, network)
+    return best[1], determined
+
+
+def _across(
+    frame: Frame, normals: np.ndarray, i: int, output: np.ndarray, scale: float, rng: np.random.Generator
+) -> _Line:
+    """A line across hyperplane i, at a place where the others are as far away as they can be."""
+    k, d = normals.shape
+    options = rng.standard_normal((_CANDIDATES, d))
+    options -= np.outer(options @ normals[i], normals[i])
+    options /= np.linalg.norm(options, axis=1, keepdims=True).clip(1e-300)
+    margin = np.abs(options @ normals.T)
+    margin[:, i] = np.inf
+    best = int(np.argmax(margin.min(axis=1)))
+    apart = float(margin.min(axis=1)[best]) if k > 1 else 1.0
+    distance = next((ratio for ratio in _CLOSER if ratio * apart > _APART), _CLOSER[-1])
+    width = min(_WIDTH, 0.5 * distance * apart) if k > 1 else _WIDTH
+    t = scale * width * np.linspace(-1.0, 1.0, _POINTS) * np.abs(np.linspace(-1.0, 1.0, _POINTS))
+    points = distance * scale * options[best] + t[:, None] * normals[i]
+    return _Line(t / scale, points, frame(points), output / np.linalg.norm(output))
+
+
+def _bump(name: str, line: _Line, scale: float, i: int, network: Network | None) -> tuple[float, float, float]:
+    """Cost, length s and shift t₀ of the best α + βt + A φ(s(t − t₀)) through the answers, less the other neurons."""
+    phi, t, v = function_of(name), line.t, line.answers @ line.mix
+    starts = [np.array([np.log(length), 0.0]) for length in _LENGTHS]
+    if network is not None:
+        output = network.output.copy()
+        output[:, i] = 0.0
+        v = v - values(network.replace(output=output), line.points) @ line.mix
+        length, bias = float(np.linalg.norm(network.weights[i])), np.asarray(network.bias)[i]
+        starts = [np.array([np.log(length * scale), -bias / length / scale])]
+    else:
+        second = np.abs(np.gradient(np.gradient(v, t), t))
+        starts += [np.array([np.log(length), float(t[np.argmax(second)])]) for length in _LENGTHS]
+    size = max(float(np.ptp(v)), 1e-300) if network is None else float(np.ptp(line.answers @ line.mix))
+
+    def left(p: np.ndarray) -> np.ndarray:
+        columns = np.column_stack([phi(_length(p) * (t - p[1])), t, np.ones_like(t)])
+        residual: np.ndarray = v - columns @ np.linalg.lstsq(columns, v, rcond=1e-12)[0]
+        return residual / size
+
+    fits = [least_squares(left, start, method="lm", max_nfev=60) for start in starts]
+    best = min(fits, key=lambda fit: fit.cost)
+    return float(best.cost), _length(best.x), float(best.x[1])
+
+
+def _length(p: np.ndarray) -> float:
+    """Length e^p₀ of a neuron's weights beside the scale, where lengths between e^±9 come into question."""
+    return float(np.exp(np.clip(p[0], -9.0, 9.0)))
+
+
+def _outputs(
+    asked: tuple[np.ndarray, np.ndarray], weights: np.ndarray, bias: np.ndarray, name: str, skip: bool
+) -> Network:
+    """The network of these neurons, with outputs, linear part and intercept by least squares on answers (n, m)."""
+    (points, answers), k = asked, len(weights)
+    weight = 1 / (1 + np.linalg.norm(points, axis=1, keepdims=True))
+    linear = points if skip else np.empty((len(points), 0))
+    columns = np.hstack([function_of(name)(points @ weights.T + bias), linear, np.ones((len(points), 1))])
+    solution = np.linalg.lstsq(columns * weight, answers * weight, rcond=1e-9)[0]
+    return Network(
+        weights,
+        solution[:k].T,
+        name,
+        bias=bias,
+        intercept=solution[-1],
+        skip=solution[k:-1].T if skip else None,
+    )
