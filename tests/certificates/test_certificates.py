@@ -486,6 +486,9 @@ def test_table_of_assumptions() -> None:
     assert table["μ β_max ≤ c α_min"].status == "holds"
     assert table["φ' and φ'' are bounded"].status == "fails"
     assert table["n ≥ poly(d)"].status == "unknown"
+    # The theorems name no polynomial: only fewer rows than inputs are surely too few.
+    few = {n: {row.name: row for row in assumptions(data.X[:n], data.teacher)} for n in (3, 7)}
+    assert [few[n]["n ≥ poly(d)"].status for n in (3, 7)] == ["fails", "unknown"]
     skewed = {row.name: row for row in assumptions(np.random.default_rng(0).exponential(size=(500, 4)))}
     assert skewed["inputs are Gaussian"].status == "fails"
     assert skewed["inputs have mean zero and covariance I"].status == "fails"

@@ -152,6 +152,7 @@ def test_certificates_count_the_error_of_draws():
     unit = [B / np.linalg.norm(B, axis=1, keepdims=True) for B in minima.values()]
     np.testing.assert_allclose(unit[0], unit[1], atol=1e-6)
     assert statuses(certificate)["κ*_i have one sign"] == "holds"
+    assert "standard error" in str(certificate.assumptions)
 
 
 def statuses(certificate):

@@ -211,7 +211,8 @@ def _of_size(n: int, d: int, k: int | None, act: Activation | None) -> Iterator[
         # The theorem's constant is not known, so enough rows cannot be told; too few can.
         yield _row("n ≥ d poly(k, κ, log d, 1/ε)", False if n < d * k else None, n / (d * k), "fu2018 3", "n / (dk)")
         yield _row("n ≥ C dk³ log² d", False if n < d * k else None, n / need, "fu2018 1", "n / (dk³ log² d)")
-    yield _row("n ≥ poly(d)", False if n < room else None, n / room, "ge2017 2.7, gao2018 3", "n / (d(d+1)/2)")
+    # The theorems name no polynomial; with fewer rows than inputs not even one neuron is determined.
+    yield _row("n ≥ poly(d)", False if n < d else None, n / d, "ge2017 2.7, gao2018 3", "n / d")
 
 
 def assumptions(

@@ -48,11 +48,13 @@ def score_assumptions(objective: Objective, params: Params) -> Iterator[Assumpti
             "the log density has derivatives", smooth, float(smooth), "gao2018 1 (Assumption 1(b))", "one if it has"
         )
     agree: bool | None = bool(objective.signs_agree)
-    if isinstance(objective, PopulationScoreLandscape):
-        sure = np.abs(objective.kappa) > _STANDARD_ERRORS * objective.kappa_error
-        agree = agree if np.all(sure | (objective.kappa_error == 0)) else None
+    least = int(np.argmin(objective.kappa))
+    note = "least s κ*_i"
+    if isinstance(objective, PopulationScoreLandscape) and np.any(objective.kappa_error):
+        agree = agree if np.all(np.abs(objective.kappa) > _STANDARD_ERRORS * objective.kappa_error) else None
+        note = f"least s κ*_i, with a standard error of {objective.kappa_error[least]:.2g} by draws,"
     yield assumption_row(
-        "κ*_i have one sign", agree, float(np.min(objective.kappa)), "gao2018 2 (Assumption 2(a))", "least s κ*_i"
+        "κ*_i have one sign", agree, float(objective.kappa[least]), "gao2018 2 (Assumption 2(a))", note
     )
     k, d = np.shape(named(params)["weights"])
     yield assumption_row("as many neurons as inputs", k == d, k / d, "gao2018 2 (Assumption 2(c))", "k/d")
