@@ -64,6 +64,23 @@ def _turned(name: str, inner: np.ndarray, solution: np.ndarray) -> Network:
     return Network(weights[:, None], output.T, name, bias=bias, intercept=constant, skip=skip)
 
 
+def _fewest(name: str, t: np.ndarray, answers: np.ndarray, inner: np.ndarray, tolerance: float) -> np.ndarray:
+    """Weights and biases of a fit without the neurons that are not needed to meet the answers to the tolerance.
+
+    >>> t = np.linspace(-3.0, 3.0, 60)
+    >>> answers = function_of("tanh")(2 * t + 1)[:, None]
+    >>> _fewest("tanh", t, answers, np.array([2.0, 2.1, 1.0, 1.2]), 1e-6).round(6)
+    array([2., 1.])
+    """
+    k = inner.size // 2
+    for i in range(k if k > 1 else 0):
+        start = np.delete(inner.reshape(2, k), i, axis=1).ravel()
+        fit = least_squares(partial(_left, name, t, answers), start, method="lm", max_nfev=200 * k)
+        if np.abs(fit.fun).max() <= tolerance:
+            return _fewest(name, t, answers, fit.x, tolerance)
+    return inner
+
+
 def fit_curve(
     frame: Frame, survey: Survey, names: tuple[str, ...], rng: np.random.Generator
 ) -> tuple[Network | None, Check | None]:
@@ -93,5 +110,11 @@ def fit_curve(
             if best[1] is None or check.largest < best[1].largest:
                 best = (network, check)
             if check.largest <= check.rounding:
+                # A width that no start has met may be met from a larger one.
+                inner = _fewest(name, t, answers, inner, _CLOSE * spread)
+                if inner.size < 2 * network.n_hidden:
+                    fewer = polish(frame, _turned(name, inner, _outputs(name, t, answers, inner)[0]), rng)
+                    less = check.again(CountedNetwork(fewer))
+                    best = (fewer, less) if less.largest <= less.rounding else best
                 return best
     return best
