@@ -33,6 +33,7 @@ DENSITIES = [
     CustomDensity(lambda x: -0.5 * jnp.sum(x**2) + 0.3 * jnp.sin(x[0] * x[1]), 3, Gaussian(np.zeros(3)).sample),
 ]
 each = pytest.mark.parametrize("density", DENSITIES, ids=repr)
+N = 1200  # rows of what is asked of each density: one number lets the tests share compiled programs
 
 
 def unit_rows(seed, k, d):
@@ -60,9 +61,9 @@ def parameter_error(weights, teacher):
 
 @each
 def test_the_collapsed_sums_equal_the_sum_over_pairs(density):
-    data = datasets.make_planted(300, 3, 3, inputs=density, random_state=0)
+    data = datasets.make_planted(N, 3, 3, inputs=density, random_state=0)
     L = ScoreLandscape(data.X, data.y, density, 0.3, 2.0, form="orthogonal", variance_reduction=False)
-    A = np.random.default_rng(1).normal(size=(4, 3))
+    A = np.random.default_rng(1).normal(size=(3, 3))
     pairs = np.array([[np.mean(data.y * density.contract(data.X, u, v)) for v in A] for u in A])
     expected = float(L.sign) * (pairs.sum() - np.trace(pairs) - 0.3 * np.trace(pairs))
     expected += 2.0 * np.sum((np.sum(A**2, axis=1) - 1) ** 2)
@@ -71,9 +72,9 @@ def test_the_collapsed_sums_equal_the_sum_over_pairs(density):
 
 @each
 def test_gradient_and_hessian_match_finite_differences(density):
-    data = datasets.make_planted(200, 3, 2, inputs=density, random_state=0)
+    data = datasets.make_planted(N, 3, 3, inputs=density, random_state=0)
     L = ScoreLandscape(data.X, data.y, density, 0.3, 2.0, form="orthogonal")
-    A, direction = np.random.default_rng(1).normal(size=(2, 2, 3))
+    A, direction = np.random.default_rng(1).normal(size=(2, 3, 3))
     step = 1e-5
     slope = (L.value(A + step * direction) - L.value(A - step * direction)) / (2 * step)
     np.testing.assert_allclose(np.sum(L.gradient(A) * direction), slope, rtol=1e-6)
@@ -82,9 +83,10 @@ def test_gradient_and_hessian_match_finite_differences(density):
 
 
 def test_hessian_is_made_of_hessian_vector_products():
-    data = datasets.make_planted(200, 3, 2, inputs=Logistic(3), random_state=0)
-    L = ScoreLandscape(data.X, data.y, Logistic(3), 0.3, 2.0, form="orthogonal")
-    A, direction = np.random.default_rng(1).normal(size=(2, 2, 3))
+    density = DENSITIES[2]
+    data = datasets.make_planted(N, 3, 3, inputs=density, random_state=0)
+    L = ScoreLandscape(data.X, data.y, density, 0.3, 2.0, form="orthogonal")
+    A, direction = np.random.default_rng(1).normal(size=(2, 3, 3))
     np.testing.assert_allclose(L.hessian(A) @ direction.ravel(), L.hvp(A, direction).ravel(), rtol=1e-9, atol=1e-9)
 
 
@@ -109,7 +111,7 @@ def test_full_rank_form_is_twice_f_up_to_the_scale_of_t():
     """T_L = e T_F with e = E[φ''] = √2 σ̂₂, so L(C/√e; μ, λ) = (2/e²) F(C; 12μ, e²λ/2)."""
     from planted import activations
 
-    data = datasets.make_planted(50_000, 3, 3, weights="correlated", output="positive", random_state=0)
+    data = datasets.make_planted(N, 3, 3, weights="correlated", output="positive", random_state=0)
     e = 2**0.5 * activations.get("relu").hermite(2)
     L = ScoreLandscape(data.X, data.y, Gaussian(np.zeros(3)), 0.02, 3.0, form="full-rank", variance_reduction=False)
     F = FullRankLandscape(data.X, data.y, "relu", 0.24, 1.5 * e**2, variance_reduction=False)
@@ -124,7 +126,7 @@ def test_variance_reduction_keeps_the_expectation_and_removes_variance():
     density, A = Logistic(3), unit_rows(0, 3, 3)
     values = {True: [], False: []}
     for seed in range(40):
-        data = datasets.make_planted(2000, 3, 3, weights=np.eye(3), inputs=density, random_state=seed)
+        data = datasets.make_planted(N, 3, 3, weights=np.eye(3), inputs=density, random_state=seed)
         for reduce in values:
             L = ScoreLandscape(data.X, data.y, density, 0.1, 0.0, form="orthogonal", variance_reduction=reduce)
             values[reduce].append(float(L.sign) * L.value(A))
@@ -136,19 +138,20 @@ def test_variance_reduction_keeps_the_expectation_and_removes_variance():
 def test_subtracting_score_functions_instead_would_bias_l():
     """E[S₂ S₄] ≠ 0 off Gaussian inputs: 20 standard errors for the logistic density, none for the Gaussian."""
     for density, biased in ((Logistic(1), True), (Gaussian([0.0]), False)):
-        X = density.sample(200_000, random_state=0)
+        X = density.sample(50_000, random_state=0)
         product = density.score(X, 2)[:, 0, 0] * density.score(X, 4)[:, 0, 0, 0, 0]
         polynomial = (X[:, 0] ** 2) * density.score(X, 4)[:, 0, 0, 0, 0]
-        error = product.std() / 200_000**0.5
+        error = product.std() / len(X) ** 0.5
         assert (abs(product.mean()) > 20 * error) == biased
         assert biased or abs(product.mean()) < 5 * error
-        assert abs(polynomial.mean()) < 5 * polynomial.std() / 200_000**0.5
+        assert abs(polynomial.mean()) < 5 * polynomial.std() / len(X) ** 0.5
 
 
 def test_row_weights_are_like_repeated_rows():
     density = Logistic(2)
-    data = datasets.make_planted(400, 2, 2, inputs=density, random_state=0)
-    counts = np.random.default_rng(0).integers(0, 4, 400)
+    data = datasets.make_planted(2000, 2, 2, inputs=density, random_state=0)
+    # As many rows repeated as there are, so that both losses are of one shape.
+    counts = np.random.default_rng(0).permutation(np.repeat([0, 1, 3], [1000, 500, 500]))
     A = unit_rows(1, 2, 2)
     X, y = np.repeat(data.X, counts, axis=0), np.repeat(data.y, counts)
     weighted = ScoreLandscape(data.X, data.y, density, 0.1, 1.0, form="full-rank", sample_weight=counts)
@@ -173,7 +176,7 @@ def test_taking_a_quartic_out_of_y_leaves_the_expectation(density):
     teacher = Network(unit_rows(4, 3, 3), [1.0, 0.7, 1.3], "softplus")
     values = []
     for seed in range(30):
-        X = density.sample(1200, random_state=seed)
+        X = density.sample(N, random_state=seed)
         y = teacher.predict(X)
         losses = [ScoreLandscape(X, y, density, 0.1, 1.0, form="orthogonal", variance_reduction=v) for v in (2, 4)]
         # Each loss has the sign of its own moment; without it both estimate the same.
@@ -277,7 +280,7 @@ def test_full_rank_weights(k):
     """Correlated rows with unequal outputs, square and k < d: directions recovered through A†."""
     density = Logistic(4)
     data = datasets.make_planted(
-        200_000, 4, k, weights="correlated", output="positive", inputs=density, condition_number=2.0, random_state=0
+        60_000, 4, k, weights="correlated", output="positive", inputs=density, condition_number=2.0, random_state=0
     )
     L = ScoreLandscape(data.X, data.y, density, form="full-rank", n_hidden=k, delta=None)
     assert L.constants.delta > 0
