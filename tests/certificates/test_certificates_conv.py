@@ -10,6 +10,7 @@ from planted.methods import conv_descent
 from planted.methods._filter_polish import polish
 from planted.objectives import ConvSquared, PopulationConv, stationary_points
 
+ROWS = 5000  # on data: one number lets the tests share compiled programs
 MIXED, POSITIVE = [1.0, -1.0, 0.5, 0.2], [1.0, 1.0, 1.2, 0.9]
 
 
@@ -62,7 +63,7 @@ def test_points_of_other_activations_are_not_named():
 def test_points_on_data_are_named_without_a_teacher(noise, spread):
     rng = np.random.default_rng(1)
     teacher = ConvNetwork(rng.standard_normal(5), MIXED).canonical()
-    Z = spread * rng.standard_normal((20_000, 4, 5))
+    Z = spread * rng.standard_normal((ROWS, 4, 5))
     objective = ConvSquared(Z, teacher.predict(Z) + noise * rng.standard_normal(len(Z)))
     best = polish(objective, teacher)[0]
     found = certify(objective, {"filter": best.filter, "output": best.output})
@@ -83,8 +84,8 @@ def test_points_on_data_are_named_without_a_teacher(noise, spread):
 
 def test_a_settled_descent_on_data_is_a_local_minimum_by_the_hessian():
     rng = np.random.default_rng(2)
-    teacher = ConvNetwork(rng.standard_normal(3), MIXED).canonical()
-    Z = rng.standard_normal((20_000, 4, 3))
+    teacher = ConvNetwork(rng.standard_normal(5), MIXED).canonical()
+    Z = rng.standard_normal((ROWS, 4, 5))
     objective = ConvSquared(Z, teacher.predict(Z))
     trap = {"filter": -teacher.filter[None], "output": stationary_points(teacher)[-1].output[None]}
     run = conv_descent(objective, trap, 0.3, 3000, teacher)

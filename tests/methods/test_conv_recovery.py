@@ -16,7 +16,7 @@ from planted.methods._filter_polish import expected_error, polish
 from planted.networks import ModelFileError
 from planted.objectives import ConvSquared
 
-SHAPE = (2000, 4, 5)  # rows, patches, patch size: one shape lets the tests share compiled programs
+SHAPE = (800, 4, 5)  # rows, patches, patch size: one shape lets the tests share compiled programs
 ACTIVATIONS = ["relu", "leaky_relu", "abs", "squared_relu", "softplus", "tanh", "sigmoid"]
 
 
@@ -47,7 +47,7 @@ def test_recovery_with_a_covariance_and_with_flat_rows():
     rng = np.random.default_rng(0)
     root = rng.standard_normal((5, 5)) * [3.0, 1.0, 1.0, 1.0, 0.2]
     data = make_planted_conv(*SHAPE, cov=root @ root.T + 0.01 * np.eye(5), random_state=3)
-    result = PlantedConvRegressor(n_patches=4, random_state=0).fit(data.X.reshape(2000, -1), data.y).result_
+    result = PlantedConvRegressor(n_patches=4, random_state=0).fit(data.X.reshape(len(data.X), -1), data.y).result_
     assert result.status == "recovered"
     assert match(result.network, data.teacher).weight_error < 1e-9
 
@@ -56,7 +56,7 @@ def test_noise_is_estimated_and_the_error_is_as_expected():
     data = make_planted_conv(*SHAPE, noise=0.5, random_state=4)
     result = recover_conv(data.X, data.y, random_state=0)
     assert result.status == "estimated"
-    assert abs(result.details["noise"] - 0.5) < 4 * 0.5 / math.sqrt(2 * 2000)
+    assert abs(result.details["noise"] - 0.5) < 4 * 0.5 / math.sqrt(2 * len(data.y))
     assert match(result.network, data.teacher).weight_error < 3 * result.details["expected_error"]
 
 
@@ -75,16 +75,20 @@ def test_expected_error_is_the_root_mean_square_error_of_many_fits():
 def test_failures_are_a_status_with_a_reason():
     data = make_planted_conv(*SHAPE, random_state=5)
     rng = np.random.default_rng(0)
-    noise = recover_conv(data.X, rng.standard_normal(2000), random_state=0)
+    noise = recover_conv(data.X, rng.standard_normal(len(data.y)), random_state=0)
     assert noise.status in ("estimated", "misfit")
     assert noise.details["expected_error"] > 0.25
     wrong = recover_conv(data.X, data.y + data.X[:, 0, 0], random_state=0)
     assert (wrong.status, "residuals" in wrong.reason) == ("misfit", True)
     assert "too few filters: 2" in wrong.reason
+    steps = ConvNetwork(data.teacher.filter, data.teacher.output, "tanh").predict(data.X)
+    other = recover_conv(data.X, steps, random_state=0)
+    assert (other.status, other.verdict.facts.cause.kind) == ("misfit", "activation")
+    assert "tanh" in other.reason
     with pytest.raises(ValueError, match="8 rows cannot determine"):
         recover_conv(data.X[:8], data.y[:8])
     with pytest.raises(ValueError, match="y is zero"):
-        recover_conv(data.X, np.zeros(2000))
+        recover_conv(data.X, np.zeros(len(data.y)))
     constant = data.X.copy()
     constant[:, :, 0] = 1.0
     with pytest.raises(ValueError, match="positive definite"):
@@ -153,10 +157,10 @@ def test_regressor_on_images(channels):
     """Images of 2 × 10 in patches of 1 × 5, or of 2 × 2 with 5 channels in single pixels, computed by hand."""
     rng = np.random.default_rng(8)
     h, w = (1, 5) if channels is None else (1, 1)
-    images = rng.standard_normal((2000, 2, 10) if channels is None else (2000, 2, 2, channels))
+    images = rng.standard_normal((800, 2, 10) if channels is None else (800, 2, 2, channels))
     kernel = rng.standard_normal((h, w) if channels is None else (h, w, channels))
     outputs = rng.standard_normal(4)
-    y = np.zeros(2000)
+    y = np.zeros(len(images))
     for i in range(2):
         for j in range(2):
             patch = images[:, i * h : (i + 1) * h, j * w : (j + 1) * w]
@@ -170,7 +174,7 @@ def test_regressor_on_images(channels):
 def test_regressor_follows_scikit_learn():
     data = make_planted_conv(*SHAPE, random_state=0)
     model = clone(PlantedConvRegressor(n_patches=4, random_state=0))
-    rows = data.X.reshape(2000, -1)
+    rows = data.X.reshape(len(data.X), -1)
     assert model.fit(rows, data.y) is model
     assert model.score(rows, data.y) > 1 - 1e-12
     np.testing.assert_array_equal(model.predict(rows), model.predict(data.X))

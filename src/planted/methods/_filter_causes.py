@@ -35,10 +35,10 @@ def filter_cause(problem: Any, network: Any) -> Cause | None:
 
     >>> from planted.datasets import make_planted_conv
     >>> from planted.methods import FilterProblem
-    >>> data = make_planted_conv(600, 3, 2, random_state=0)
-    >>> y = np.tanh(data.X @ [1.0, -2.0]) @ [1.0, 0.5, -1.0]
-    >>> filter_cause(FilterProblem.of(data.X, y, 1), data.teacher).value
-    'tanh'
+    >>> data = make_planted_conv(20, 3, 2, random_state=0)
+    >>> problem = FilterProblem.of(data.X, data.y + data.X[:, 0, 0], 1)
+    >>> filter_cause(problem, data.teacher) is None  # 14 rows for five unknowns, and 6 held out
+    True
     """
     survey = problem.survey
     order = random.permutation(random.fold_in(problem.key, 11), len(survey.y))[:_ROWS]

@@ -9,6 +9,7 @@ if its residuals carry no linear trace of the inputs, which the spurious minimum
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,8 @@ from planted.starts import SIGNS, output_radius, sign_restarts, uniform_start
 
 _GRADIENT, _PROGRESS = 1e-3, 1e-8
 _NEAR_ON_DATA = (0.3, 0.6, 0.3)
+# Losses that differ relatively by less are those of one place, or of its mirror image.
+_SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,21 @@ class _Settled:
         self.restarts = (norms <= _GRADIENT * self.energy) | (self.before - losses <= _PROGRESS * self.energy)
         self.before = losses
         return bool(self.restarts.all() if self.all_restarts else self.restarts[np.argmin(losses)])
+
+
+def _among(loss: float, others: list[float]) -> bool:
+    """Whether one of the other losses is the same."""
+    return any(math.isclose(loss, other, rel_tol=_SAME) for other in others)
+
+
+def _distinct(losses: np.ndarray) -> list[int]:
+    """Restarts from the least loss on; of equal ones, such as (w, a) and (−w, −a) behind an odd φ, the first.
+
+    >>> _distinct(np.array([2.0, 1.0, 2.0, 1.0 + 1e-12]))
+    [1, 0]
+    """
+    order = [int(index) for index in np.argsort(losses)]
+    return [index for i, index in enumerate(order) if not _among(losses[index], [losses[j] for j in order[:i]])]
 
 
 def _fates(
@@ -123,12 +141,14 @@ def start(problem: Any) -> Start:
             monitor=Monitor(settled=settled), progress=problem.progress,
         )  # fmt: skip
         params, losses, iterations = run.params, run.value, iterations + run.n_steps
-        for index in np.argsort(losses):
+        for index in _distinct(losses):
             end = white.network({name: leaf[index] for name, leaf in params.items()})
             near = ConvNetwork(whitener @ end.filter, end.output, act).canonical()
             network, descent = polish(objective, near)
-            candidates.append((float(descent.value), network))
-            success = problem.judge(network, float(descent.value), survey).success
+            loss = float(descent.value)
+            judged = _among(loss, [other for other, _ in candidates])
+            candidates.append((loss, network))
+            success = not judged and problem.judge(network, loss, survey).success
             if success or passed():
                 break
         if success or passed():
