@@ -98,16 +98,15 @@ def test_scores_are_symmetric(density):
 
 @smooth
 def test_steins_identity_with_the_stated_sign(density):
-    """E[g S_m] = (−1)^m E[∇^m g] for g = exp(−‖x − c‖²/2): each entry within 5 standard errors, n = 200,000."""
-    X = density.sample(200_000, random_state=3)
+    """E[g S_m] = (−1)^m E[∇^m g] for g = exp(−‖x − c‖²/2): each entry within 5 standard errors, n = 50,000."""
+    rows = 50_000
+    X = density.sample(rows, random_state=3)
     centre = np.array([0.4, -0.3, 0.2])
     g = np.exp(-0.5 * np.sum((X - centre) ** 2, axis=1))
     bump = Gaussian(centre)
-    for order, rows in ((1, 200_000), (2, 200_000), (3, 50_000), (4, 50_000)):
+    for order in (1, 2, 3, 4):
         # ∇^m g = g S_m of the standard Gaussian at c, already checked against differentiation.
-        gap = g[:rows].reshape(-1, *(1,) * order) * (
-            density.score(X[:rows], order) - (-1) ** order * bump.score(X[:rows], order)
-        )
+        gap = g.reshape(-1, *(1,) * order) * (density.score(X, order) - (-1) ** order * bump.score(X, order))
         error = gap.std(axis=0) / rows**0.5
         assert np.all(np.abs(gap.mean(axis=0)) < 5 * error + 1e-12)
 

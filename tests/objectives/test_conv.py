@@ -45,7 +45,7 @@ def shifted(params, direction, t):
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_population_loss_is_the_expectation(activation):
     teacher, params, rng = problem(activation=activation)
-    n = 200_000
+    n = 50_000
     Z = rng.standard_normal((n, 3, 4))
     v = params["filter"]
     w = v / np.linalg.norm(v) if activations.get(activation).homogeneity is not None else v
@@ -59,7 +59,7 @@ def test_population_loss_is_the_expectation(activation):
 
 def test_equation_3_as_printed_is_wrong():
     teacher, params, rng = problem()
-    n = 200_000
+    n = 50_000
     Z = rng.standard_normal((n, 3, 4))
     v, a, b, size = params["filter"], params["output"], teacher.output, np.linalg.norm(teacher.filter)
     predicted = np.maximum(Z @ v, 0) @ a / np.linalg.norm(v)
@@ -79,7 +79,7 @@ def test_equation_3_as_printed_is_wrong():
 
 def test_lemma_a1_as_printed_is_wrong():
     rng = np.random.default_rng(3)
-    n = 400_000
+    n = 100_000
     w, w_star = rng.standard_normal((2, 3))
     z = rng.standard_normal((n, 3))
     phi = np.arccos(w @ w_star / np.linalg.norm(w) / np.linalg.norm(w_star))
@@ -355,10 +355,10 @@ def test_two_phases_and_the_rate_of_the_second():
 
 
 def test_frequencies_of_success_and_of_the_spurious_minimum():
-    studies = [success_frequencies(6, 8, ratio, draws=400) for ratio in (0.01, 1.0, 6.0)]
+    studies = [success_frequencies(6, 8, ratio, draws=200) for ratio in (0.01, 1.0, 6.0)]
     assert all(study.moving == 0 for study in studies)
     assert all(study.restarts == 1.0 for study in studies)
-    error = 0.5 / math.sqrt(400)
+    error = 0.5 / math.sqrt(200)
     assert all(study.single > 0.25 + 4 * error for study in studies)
     assert studies[0].trapped > studies[1].trapped > studies[2].trapped == 0.0  # 6 is above the threshold, 3.2
     assert studies[0].trapped > 0.95
@@ -377,7 +377,7 @@ def test_frequencies_agree_with_algorithm_1_one_by_one():
 
 def test_descent_on_data_follows_the_population():
     teacher, _, rng = problem(p=4, k=3, seed=5, length=1.0)
-    Z = rng.standard_normal((40_000, 3, 4))
+    Z = rng.standard_normal((8000, 3, 4))
     start = good_start(teacher, rng)
     starts = {"filter": np.stack([start["filter"], -start["filter"]]), "output": np.stack([start["output"]] * 2)}
     population = conv_descent(PopulationConv(teacher), starts, 0.1, 150, teacher)
@@ -391,7 +391,7 @@ def test_descent_on_data_follows_the_population():
 
 def test_radius_comes_from_the_mean_of_y():
     teacher, _, rng = problem(p=3, k=6)
-    n = 200_000
+    n = 50_000
     y = teacher.predict(rng.standard_normal((n, 6, 3)))
     target = abs(teacher.canonical().output.sum()) / math.sqrt(6)
     error = y.std() / math.sqrt(n) * math.sqrt(2 * PI / 6)

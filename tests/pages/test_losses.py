@@ -110,7 +110,7 @@ def test_score_loss_for_a_mixture_is_what_samples_average_to(driver):
     values = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        X = rng.normal(size=(20_000, 3)) + rng.choice([-1.0, 1.0], size=(20_000, 1)) * shift
+        X = rng.normal(size=(5000, 3)) + rng.choice([-1.0, 1.0], size=(5000, 1)) * shift
         values.append(ScoreLandscape(X, teacher.predict(X), law, mu=mu, lam=lam, form="orthogonal").value(point))
     value, _ = driver.execute_script(EVALUATE, "L", as_page(teacher), [*shift], point.ravel().tolist())
     assert abs(value - np.mean(values)) < 4 * np.std(values, ddof=1) / np.sqrt(len(values))

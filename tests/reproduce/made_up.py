@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from planted.reproduce import ENTRIES
@@ -41,7 +42,7 @@ class Case:
     verdicts: Sequence[str]
     config: dict[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def claims(self) -> list[Claim]:
         """The entry's claims on this table."""
         entry = ENTRIES[self.entry]

@@ -20,7 +20,7 @@ matplotlib.use("Agg")
 SIGMOID = activations.get("sigmoid")
 
 
-def drawn(n=6000, k=2, d=4, starts=4, seed=0):
+def drawn(n=3000, k=2, d=4, starts=4, seed=0):
     keys = jax.random.split(jax.random.key(seed), 3)
     teacher = 4.0 * jnp.linalg.qr(jax.random.normal(keys[0], (d, k)))[0].T
     X, y = draw_planted(keys[1], n, teacher, SIGMOID, "classification")
