@@ -42,7 +42,7 @@ def test_a_claim_without_made_up_tables_is_noticed(monkeypatch: pytest.MonkeyPat
         return [*entry.claims(config, rows), claim("new", "printed", "measured", len(rows) > 0)]
 
     monkeypatch.setitem(ENTRIES, name, replace(entry, claims=more))
-    cases = [case for case in CASES if case.entry == name]
+    cases = [replace(case) for case in CASES if case.entry == name]  # new ones, that have not taken their claims yet
     assert uncovered(cases) == [f"{name}, claim 3 never fails"]
 
 
