@@ -18,6 +18,8 @@ from planted.objectives import (
     read_off,
     whitening,
 )
+from planted.reproduce.ge2017._conjecture import conjecture_teacher
+from planted.solvers import lbfgs, newton_polish
 
 RELU = activations.get("relu")
 POLYNOMIAL = activations.custom(lambda z: 0.3 * z**4 - 0.2 * z**3 + z**2 + 0.5 * z + 1, name="polynomial")
@@ -568,6 +570,34 @@ def test_section_7_conjecture_fails_for_outputs_of_both_signs(alpha, beta):
     assert (loss.value(turned) - loss.value(trap)) / step**2 == pytest.approx(form, rel=1e-3, abs=1e-3)
     shared = {"weights": rows + 0.03 * np.array([[0, 0, 1.0], [0, 0, -1.0], [0, 0, 0]]), "output": [0.5, 0.5, 1.0]}
     assert loss.value(shared) < alpha + beta - 1e-4 * alpha
+
+
+# Near the rows of a strict minimum, to one decimal; their lengths are the outputs.
+NEAR_A_TRAP = """
+    -0.8  0.1  0.1  0.5 -0.1  0.1 -0.8 -0.7  0.5  0.3
+     0.1  0.0  0.5 -0.2 -0.3  0.1 -0.6  0.3 -0.3  0.4
+    -0.3  0.8  0.5  0.4  1.0 -0.4  0.1  0.0 -0.5  0.6
+     0.0 -0.5 -0.2  0.6 -0.3 -0.2  0.1  0.5  0.0 -0.7
+     0.1 -0.4  0.2 -0.6  0.2 -0.1  1.0 -0.3 -0.9 -0.1
+     0.1 -0.4  0.1  0.6 -0.4  0.5 -0.2 -0.2  0.7  0.3
+     0.2 -0.4  0.5  0.3  0.5  0.4  0.0  0.2  0.4  0.3
+     0.5  0.1 -0.1  0.0  0.3  0.6  0.1 -0.6 -0.4 -0.4
+     0.6  0.2  0.0  0.5  0.2 -0.6 -0.9 -0.7 -0.5  0.3
+    -0.6  0.8  0.2  0.6 -0.3 -0.4  0.5 -0.7  0.0 -0.2
+"""
+
+
+def test_section_7_conjecture_fails_for_positive_outputs_too():
+    """Ten rows in general position of ten inputs, α/β = 100: a strict minimum of value 0.015."""
+    teacher = conjecture_teacher("general position", 10, 10, 2194502717)
+    loss = objectives.PopulationTensorSum(teacher, 100 / 101, 1 / 101, positive=True)
+    near = np.fromstring(NEAR_A_TRAP, sep=" ").reshape(10, 10)
+    trap = newton_polish(loss, lbfgs(loss, near, steps=500, tolerance=1e-11).params, tolerance=1e-11).params
+    assert np.abs(loss.gradient(trap)).max() < 1e-9
+    spectrum = np.linalg.eigvalsh(loss.hessian(trap))
+    assert spectrum[0] > 1e-4 * spectrum[-1]
+    assert 0.0150 < loss.value(trap) < 0.0151
+    assert loss.value(teacher.output[:, None] * teacher.weights) < 1e-12
 
 
 def test_footnote_13_theorem_2_2_gives_access_to_one_ratio_only():

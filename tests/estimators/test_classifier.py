@@ -45,7 +45,7 @@ Y = (rng.random(50) < 0.5).astype(float)
 @parametrize_with_checks(
     [
         PlantedClassifier(n_hidden=1, restarts=0, random_state=0, link="mean"),
-        PlantedClassifier(n_hidden=1, restarts=0, random_state=0, link="logit", alpha=1e-2),
+        PlantedClassifier(n_hidden=2, restarts=0, random_state=0, link="logit", alpha=1e-2),
     ],
     expected_failed_checks=lambda estimator: (
         {"check_class_weight_classifiers": "means of neurons take no class weights, and say so"}

@@ -14,20 +14,26 @@ from planted.methods._errors import PARAMETERS_WITH_ERRORS, left_open
 from planted.methods._label_causes import label_cause
 from planted.methods._label_held_out import label_held_out
 from planted.methods._label_runaway import Runaway, runaway
+from planted.methods._label_search import AGREE
 from planted.methods._label_test import label_p_value
 from planted.methods._labels import LabelProblem
+from planted.methods._method import records
 from planted.methods._recovery import Recovery, Start
 from planted.methods._row_facts import counting_rows
 from planted.methods._verdict import ACCURATE, OUT_OF_TIME, Facts, judge
+from planted.numerics import random
 from planted.numerics.deadline import finishing
 from planted.numerics.precision import float64
 from planted.solvers import Descent, sample_newton
+
+# A second search looks at so many times the rows of the first.
+_MORE_ROWS = 8
 
 
 @float64
 def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     """Finish over all rows by Newton steps with the sample's information, measure, and judge."""
-    problem = problem.settled(start.details)
+    given, problem = problem, problem.settled(start.details)
     network, descents = start.network, dict(start.descents)
     params, value = problem.params(network), start.loss
     objective, survey = problem.objective(), problem.survey
@@ -76,6 +82,9 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         details |= {"rows": survey.n_rows, "sample": len(survey.y)}
     verdict = judge(facts)
     if verdict.status == "misfit" and settled and not late:
+        better = _searched_again(problem.on_sample(), start)
+        if better is not None:
+            return recover_labels(given, better, began)
         verdict = judge(replace(facts, cause=label_cause(problem.on_sample(), network)))
     needed = np.inf if errors is None else errors.rows_for(ACCURATE)
     if verdict.status == "estimated" and not late:
@@ -97,6 +106,20 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         descents=descents,
         details=details,
     )
+
+
+def _searched_again(problem: LabelProblem, start: Start) -> Start | None:
+    """A start that explains the sample's labels better by more than rounding, from a search on more rows; or None.
+
+    What a residual test on all rows sees, a search on a few thousand may have missed.
+    """
+    if "searched_again" in start.details or start.loss is None or problem.alpha:
+        return None
+    more = replace(problem, key=random.fold_in(problem.key, 17), search_rows=_MORE_ROWS * problem.search_rows)
+    other = records("labels")[start.method].start(more)
+    if other.loss is None or problem.survey.total_weight * (start.loss - other.loss) <= AGREE:
+        return None
+    return replace(other, details=other.details | {"searched_again": True})
 
 
 def label_uncertainty(problem: LabelProblem, params: Any) -> Uncertainty | None:

@@ -27,7 +27,7 @@ from planted.objectives import flatten, smallest_curvature
 from planted.rows import Survey
 from planted.solvers import Descent, FirstOrder, Monitor, descend, lbfgs, sample_newton
 
-_LEAST_ROWS, _ROWS_PER_PARAMETER = 5000, 60
+_ROWS_PER_PARAMETER = 60
 # Widths relative to the one asked for, of one start after the other.
 _RATIOS = (2.0, 3.0, 1.5, 2.0)
 _WIDE_STEPS, _STEPS, _SCORING_STEPS, _LONG_SCORING = 60, 60, 15, 60
@@ -37,7 +37,7 @@ _GRADIENT_STEPS = 20_000
 _NEAR = 1e-7
 _FINALISTS, _WORSE = 3, 0.01
 # Two runs are in the same minimum if the likelihoods of all their rows differ by less than this many nats.
-_AGREE = 0.05
+AGREE = 0.05
 
 
 def standardised(problem: LabelProblem) -> tuple[LabelProblem, Callable[[Network], Network]]:
@@ -98,7 +98,7 @@ def search_log_odds(problem: LabelProblem) -> tuple[list[Descent], list[float]]:
     """
     survey, k = problem.survey, problem.n_hidden
     rng = np.random.default_rng(random.bits(problem.key, (4,)))
-    few = max(_LEAST_ROWS, _ROWS_PER_PARAMETER * problem.unknowns)
+    few = max(problem.search_rows, _ROWS_PER_PARAMETER * problem.unknowns)
     part, keys = problem, content_keys(survey.X, survey.y, problem.key)
     if survey.total_weight > few:
         some = np.flatnonzero(keys <= few / survey.total_weight)
@@ -122,13 +122,13 @@ def search_log_odds(problem: LabelProblem) -> tuple[list[Descent], list[float]]:
         run = sample_newton(loss, part.curvature(loss), run.params, steps=_SCORING_STEPS)
         runs = sorted([*runs, run], key=lambda end: end.value)
         problem.progress(index + 1, tries, f"start {index + 1} of {tries}, cross-entropy {runs[0].value:.4g}")
-        agreed = index > 0 and part.survey.total_weight * (runs[1].value - runs[0].value) <= _AGREE
+        agreed = index > 0 and part.survey.total_weight * (runs[1].value - runs[0].value) <= AGREE
         if agreed or passed():
             break
     values = [float(run.value) for run in runs]
     total = part.survey.total_weight
     # Ends of one minimum are one finalist; those that are far worse are none.
-    places = [i for i in range(len(runs)) if i == 0 or total * (values[i] - values[i - 1]) > _AGREE]
+    places = [i for i in range(len(runs)) if i == 0 or total * (values[i] - values[i - 1]) > AGREE]
     near = [runs[i] for i in places if values[i] <= (1 + _WORSE) * values[0]]
     return near[:_FINALISTS], values
 

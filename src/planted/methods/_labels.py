@@ -54,6 +54,8 @@ class LabelProblem(Problem):
         Strength of an ℓ2 penalty, see :class:`planted.objectives.Penalised`.
     class_weight : array (m,), optional
         Factors that the rows' weights already contain, by class: these rows are not repeated ones.
+    search_rows : int
+        Rows that random starts of `link="logit"` look at, at least.
     """
 
     restarts: int = 4
@@ -64,6 +66,7 @@ class LabelProblem(Problem):
     split: bool = False
     alpha: float = 0.0
     class_weight: np.ndarray | None = None
+    search_rows: int = 5000
 
     def __post_init__(self) -> None:
         for kind, name, names in (

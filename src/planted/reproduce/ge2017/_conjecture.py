@@ -2,8 +2,9 @@ r"""The conjecture of section 7 of Ge et al. (2017): αf₂ + βf₄ has no spur
 
 For a ReLU teacher of d inputs and k neurons the population loss is descended from random starts, kicked, descended
 again and certified, over ratios α/β; f' is the ratio φ̂₂²/φ̂₄² = 12. An end that is not a global minimum is "spurious"
-where its gradient vanishes and it is certified to be a local minimum, "held" where it is critical and kicks lead back
-to it but the certificate is undecided (a line of such points), and "unsettled" otherwise.
+where its gradient vanishes, it is certified to be a local minimum, and its value is clearly above the least one; it is
+"held" where it is critical and kicks lead back to it but the certificate is undecided (a line of such points), and
+"unsettled" otherwise, as where a flat valley still leads down.
 
 Two neurons of opposite outputs may share a direction: outputs 1 + t and −t at b*_1 while b*_k is missing. With
 τ = ⟨b, b*_k⟩ of the two, a₁τ₁ + a₂τ₂ = s, and a₂ < 0, the second-order term 2α(s² − a₁τ₁² − a₂τ₂²) + 4βs² is
@@ -91,7 +92,7 @@ def end_of_search(loss: Objective, start: Params, rng: np.random.Generator, kick
     critical = end.gradient_norm <= _GRADIENT * max(certificate.hessian_norm, 1.0)
     if certificate.kind == "global minimum":
         kind = GLOBAL
-    elif not critical or certificate.kind in ("saddle", "not critical"):
+    elif not critical or certificate.kind in ("saddle", "not critical") or certificate.value - least < _FALLS:
         kind = UNSETTLED
     else:
         kind = SPURIOUS if certificate.kind == "local minimum" else HELD
