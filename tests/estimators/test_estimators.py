@@ -115,7 +115,7 @@ def test_landscape_recovers_inputs_with_a_mean_and_covariance(seed):
     rng = np.random.default_rng(seed)
     mixing = np.eye(4) + 0.4 * rng.standard_normal((4, 4))
     law = Gaussian(0.3 * rng.standard_normal(4), mixing @ mixing.T)
-    data = datasets.make_planted(20_000, 4, 3, output="positive", inputs=law, random_state=seed)
+    data = datasets.make_planted(4000, 4, 3, output="positive", inputs=law, random_state=seed)
     est = PlantedRegressor(
         3, method="landscape", activation="relu", fit_bias=False, fit_intercept=False, random_state=seed
     ).fit(data.X, data.y)
@@ -134,7 +134,7 @@ def test_landscape_recovers_a_smooth_activation():
 
 
 def test_biases_are_recovered():
-    data = datasets.make_planted(3000, 3, 2, activation="tanh", output="mixed", bias=True, random_state=2)
+    data = datasets.make_planted(1000, 3, 2, activation="tanh", output="mixed", bias=True, random_state=2)
     est = PlantedRegressor(2, "tanh", method="squared", fit_bias=True, fit_intercept=False, random_state=0).fit(
         data.X, data.y
     )

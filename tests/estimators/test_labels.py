@@ -144,7 +144,8 @@ def test_p_values_of_the_right_model_are_uniform(network):
 def test_weights_are_repeated_rows(three):
     X, names, _ = three
     X, names = X[:400], names[:400]
-    weight = np.random.default_rng(1).integers(0, 4, 400)
+    # As many rows repeated as there are, so that both fits are of one shape.
+    weight = np.random.default_rng(1).permutation(np.repeat([0, 1, 3], [200, 100, 100]))
     settings = {"link": "logit", "restarts": 0, "random_state": 0}
     weighted = PlantedClassifier(1, "tanh", **settings).fit(X, names, sample_weight=weight)
     repeated = PlantedClassifier(1, "tanh", **settings).fit(np.repeat(X, weight, axis=0), np.repeat(names, weight))

@@ -70,7 +70,7 @@ def start(problem: Problem) -> Start:
     >>> from dataclasses import replace
     >>> from planted.datasets import make_planted
     >>> from planted.inputs import Logistic, input_law
-    >>> data = make_planted(20_000, 3, 2, inputs=Logistic(3), random_state=0)
+    >>> data = make_planted(8000, 3, 2, inputs=Logistic(3), random_state=0)
     >>> problem = replace(Problem.of(data.X, data.y, 2), inputs=input_law(Logistic(3), data.X))
     >>> METHOD(problem).status
     'recovered'
