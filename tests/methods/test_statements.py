@@ -9,6 +9,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor
 from planted.methods import (
+    LABELS,
     Facts,
     Free,
     LabelProblem,
@@ -25,6 +26,7 @@ from planted.methods._causes import misfit_cause
 from planted.methods._collinear import shortest_weights
 from planted.methods._errors import errors_of, uneven_noise
 from planted.methods._label_causes import label_cause
+from planted.methods._label_finish import recover_labels
 from planted.methods._label_held_out import label_held_out
 from planted.methods._residual_test import residual_p_value
 from planted.methods._smaller import fewer_neurons
@@ -306,3 +308,19 @@ def test_a_linear_function_that_leaves_structure_is_said_to_be_the_best_that_was
     assert said.status == "misfit"
     assert "nothing that was compared explains held-out rows clearly better than this linear function" in said.reason
     assert said.advice == "Take it as an approximation, or use another kind of model."
+
+
+def test_labels_that_leave_structure_are_searched_again():
+    """From a poor network, whose residuals show it, a second search leads to the best one, from which there is none."""
+    draw = np.random.default_rng(0)
+    Z = draw.standard_normal((3000, 2))
+    labels = (draw.random(3000) < 1 / (1 + np.exp(-3 * np.tanh(2 * Z[:, 0])))).astype(float)
+    problem = LabelProblem.of(Z, labels, 1, "tanh", link="logit")
+    poor = Network([[0.3, 1.0]], [1.0], "tanh")
+    loss = float(problem.objective().value(problem.params(poor)))
+    again = recover_labels(problem, replace(LABELS["logit"].start(problem), network=poor, loss=loss), 0.0)
+    assert again.details["searched_again"]
+    best = LABELS["logit"](problem)
+    assert "searched_again" not in best.details
+    assert (again.status, best.status) == ("estimated", "estimated")
+    assert again.details["cross_entropy"] == pytest.approx(best.details["cross_entropy"], rel=1e-8)

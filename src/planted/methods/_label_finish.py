@@ -81,10 +81,13 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     if problem.in_chunks:
         details |= {"rows": survey.n_rows, "sample": len(survey.y)}
     verdict = judge(facts)
-    if verdict.status == "misfit" and settled and not late:
+    misfit = verdict.status == "misfit" and settled
+    # Weights that seem to have no end may be those of a search that missed the best minimum, where it saw few rows.
+    if not late and (misfit or (off is not None and survey.total_weight > problem.search_rows)):
         better = _searched_again(problem.on_sample(), start)
         if better is not None:
             return recover_labels(given, better, began)
+    if not late and misfit:
         verdict = judge(replace(facts, cause=label_cause(problem.on_sample(), network)))
     needed = np.inf if errors is None else errors.rows_for(ACCURATE)
     if verdict.status == "estimated" and not late:
