@@ -221,13 +221,21 @@ def custom(
 ) -> Activation:
     """An activation from the caller's own function, which must be elementwise and JAX-traceable.
 
-    Args:
-        function: φ, from an array to an array of the same shape.
-        name: how to call it; by default the function's own name.
-        kinks: places where φ or one of its derivatives jumps.
-        parity: "even", "odd" or None; checked on a few points.
-        homogeneity: degree p with φ(cz) = c^p φ(z) for every c > 0, or None; checked on a few points.
+    Parameters
+    ----------
+    function : callable
+        φ, from an array to an array of the same shape.
+    name : str, optional
+        How to call it; the function's own name unless given.
+    kinks : iterable of float
+        Places where φ or one of its derivatives jumps.
+    parity : "even", "odd" or None
+        Checked on a few points.
+    homogeneity : float, optional
+        Degree p with φ(cz) = c^p φ(z) for every c > 0; checked on a few points.
 
+    Examples
+    --------
     >>> shifted = custom(lambda z: jnp.maximum(z - 0.5, 0.0), name="shifted", kinks=[0.5])
     >>> round(shifted.hermite(1), 6)    # P(z > 1/2)
     0.308538

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from planted import activations
 from planted.methods._problem import Problem, in_memory
 from planted.methods._refine import refine
+from planted.methods._rivals import HeldOut, Rival
 from planted.methods._search import PLENTY, Search
 from planted.methods._second_order import second_order_plan, second_order_run
-from planted.methods._verdict import EXPLAINED, RIVAL_ERRORS, Cause
+from planted.methods._verdict import EXPLAINED, Cause
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.precision import float64
@@ -32,15 +32,6 @@ _ROWS_PER_UNKNOWN = 2
 _ACTIVATIONS = ("relu", "tanh", "sigmoid", "softplus", "abs", "quadratic")
 # A gain that is a smaller share of the error than this explains nothing, however sure it is.
 _WORTH = 0.1
-
-
-class _Candidate(NamedTuple):
-    """What is changed, how it is called, the squared errors (t,) of the rows held out, and the fit."""
-
-    kind: str
-    value: str
-    squares: np.ndarray
-    network: Network
 
 
 @float64
@@ -70,37 +61,23 @@ def misfit_cause(problem: Problem, network: Network) -> tuple[Cause | None, Netw
     if looked.constant:
         return None, None
     part = replace(problem, rows=in_memory(looked), survey=looked)
-    share = np.ones(held) if survey.weight is None else survey.weight[test] / np.mean(survey.weight[test])
-    unit = float(np.mean(share * _deviation(survey, test, share)))
+    share = None if survey.weight is None else survey.weight[test]
+    unit = float(np.average(_deviation(survey, test, share), weights=share))
     if unit == 0:
         return None, None
     own = _squares(refine(part, network).network, survey, test)
-    tried = list(_candidates(part, network, survey, test))
-
-    def clearly(better: np.ndarray, worse: np.ndarray) -> bool:
-        gap = share * (worse - better)
-        mean, error = float(np.mean(gap)), float(np.std(gap)) / np.sqrt(held)
-        return mean > max(RIVAL_ERRORS * error, _WORTH * float(np.mean(share * worse)), EXPLAINED * unit)
-
-    before = float(np.mean(share * own)) / unit
-    helpful = [one for one in tried if clearly(one.squares, own)]
-    if not helpful:
-        lowest = min((float(np.mean(share * one.squares)) for one in tried), default=np.nan)
-        return Cause("other", "", before, lowest / unit), None
-    best = min(helpful, key=lambda one: float(np.mean(share * one.squares)))
-    simplest = next(one for one in helpful if not clearly(best.squares, one.squares))
-    after = float(np.mean(share * simplest.squares)) / unit
-    better = simplest.network if simplest.kind == "search" else None
-    return Cause(simplest.kind, simplest.value, before, after), better
+    rivals = list(_candidates(part, network, survey, test))
+    cause, rival = HeldOut(unit, _WORTH, share, EXPLAINED).cause(own, rivals)
+    return cause, rival.network if rival is not None and rival.kind == "search" else None
 
 
-def _candidates(part: Problem, network: Network, survey: Survey, test: np.ndarray) -> Iterator[_Candidate]:
+def _candidates(part: Problem, network: Network, survey: Survey, test: np.ndarray) -> Iterator[Rival]:
     """What may be changed, simplest first."""
 
-    def candidate(kind: str, value: str, problem: Problem, *others: Network) -> _Candidate:
+    def candidate(kind: str, value: str, problem: Problem, *others: Network) -> Rival:
         searched = (_fit(problem, run) for run in range(_RUNS if kind == "search" else 1))
-        fits = [_Candidate(kind, value, _squares(fit, survey, test), fit) for fit in (*searched, *others)]
-        return min(fits, key=lambda one: float(np.mean(one.squares)))
+        fits = [Rival(kind, value, _squares(fit, survey, test), fit) for fit in (*searched, *others)]
+        return min(fits, key=lambda one: float(np.mean(one.losses)))
 
     free, k = part.free, part.n_hidden
     yield candidate("search", "", part)
@@ -136,6 +113,6 @@ def _squares(network: Network, survey: Survey, places: np.ndarray) -> np.ndarray
     return np.where(np.isfinite(squares), squares, 1e300)
 
 
-def _deviation(survey: Survey, places: np.ndarray, share: np.ndarray) -> np.ndarray:
+def _deviation(survey: Survey, places: np.ndarray, share: np.ndarray | None) -> np.ndarray:
     y = survey.y[places].reshape(len(places), -1)
     return np.asarray(np.sum((y - np.average(y, axis=0, weights=share)) ** 2, axis=1))

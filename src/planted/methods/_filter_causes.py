@@ -15,10 +15,10 @@ import numpy as np
 from planted import activations
 from planted.methods._method import records
 from planted.methods._problem import in_memory
-from planted.methods._verdict import RIVAL_ERRORS, Cause
+from planted.methods._rivals import HeldOut, Rival, changed
+from planted.methods._verdict import Cause
 from planted.networks import ConvNetwork
 from planted.numerics import random
-from planted.numerics.deadline import passed
 from planted.rows import Survey
 
 _ROWS, _UNKNOWNS, _ROWS_PER_UNKNOWN = 2000, 200, 3
@@ -56,20 +56,8 @@ def filter_cause(problem: Any, network: Any) -> Cause | None:
         rows = survey.X[test] if isinstance(fitted, ConvNetwork) else survey.X[test].reshape(held, -1)
         return np.asarray((fitted.predict(rows) - survey.y[test]) ** 2)
 
-    def clearly(better: np.ndarray, worse: np.ndarray) -> bool:
-        gap = worse - better
-        least = max(RIVAL_ERRORS * float(np.std(gap)) / np.sqrt(held), _WORTH * float(np.mean(worse)))
-        return float(np.mean(gap)) > least
-
-    own = squares(network)
-    tried = [(kind, value, squares(_fit(asked))) for kind, value, asked in _changes(part)]
-    before = float(np.mean(own)) / unit
-    helpful = [one for one in tried if clearly(one[2], own)]
-    if not helpful:
-        return Cause("other", "", before, min((float(np.mean(one[2])) for one in tried), default=np.nan) / unit)
-    best = min(helpful, key=lambda one: float(np.mean(one[2])))
-    kind, value, errors = next(one for one in helpful if not clearly(best[2], one[2]))
-    return Cause(kind, value, before, float(np.mean(errors)) / unit)
+    rivals = [Rival(kind, value, squares(_fit(asked))) for kind, value, asked in _changes(part)]
+    return HeldOut(unit, _WORTH).cause(squares(network), rivals)[0]
 
 
 def _changes(part: Any) -> Iterator[tuple[str, str, Any]]:
@@ -79,12 +67,7 @@ def _changes(part: Any) -> Iterator[tuple[str, str, Any]]:
         if name != part.activation.name:
             options.append(("activation", name, {"activation": activations.get(name)}))
     options.append(("filters", str(part.n_hidden + 1), {"n_hidden": part.n_hidden + 1}))
-    for kind, value, change in options:
-        asked = replace(part, **change)
-        if passed():
-            return
-        if len(part.survey.y) >= _ROWS_PER_UNKNOWN * asked.unknowns:
-            yield kind, value, asked
+    return changed(part, options, _ROWS_PER_UNKNOWN)
 
 
 def _fit(problem: Any) -> Any:

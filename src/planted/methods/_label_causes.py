@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
 
 from planted import activations
 from planted.methods._label_search import polish, search_log_odds, standardised
-from planted.methods._label_split import held_out, standard_error
+from planted.methods._label_split import held_out
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._problem import Free, in_memory
-from planted.methods._verdict import RIVAL_ERRORS, Cause
+from planted.methods._rivals import HeldOut, Rival, changed
+from planted.methods._verdict import Cause
 from planted.networks import Network
 from planted.numerics import random
-from planted.numerics.deadline import passed
 from planted.rows import Survey
 from planted.solvers import lbfgs
 from planted.starts import random_rows
@@ -32,14 +32,6 @@ _STARTS, _STEPS = 3, 100
 _ACTIVATIONS = {"logit": ("tanh", "relu", "softplus", "quadratic"), "mean": ("sigmoid", "tanh_probability")}
 # A gain that is a smaller share of the cross-entropy than this explains nothing, however sure it is.
 _WORTH = 0.01
-
-
-class _Candidate(NamedTuple):
-    """What is changed, how it is called, and the cross-entropies (t,) of the rows held out."""
-
-    kind: str
-    value: str
-    losses: np.ndarray
 
 
 def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
@@ -65,24 +57,11 @@ def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
     def losses(asked: LabelProblem, fitted: Network) -> np.ndarray:
         return cross_entropies(class_probabilities(fitted, survey.X[test], asked.link), survey.y[test])
 
-    def mean(values: np.ndarray) -> float:
-        return float(np.average(values, weights=by_weight))
-
-    def clearly(better: np.ndarray, worse: np.ndarray) -> bool:
-        gap = worse - better
-        return mean(gap) > max(RIVAL_ERRORS * standard_error(gap, by_weight), _WORTH * mean(worse))
-
     own = losses(part, _descended(part, network))
-    tried = [_Candidate(kind, value, losses(asked, _fit(asked))) for kind, value, asked in _changes(part)]
+    rivals = [Rival(kind, value, losses(asked, _fit(asked))) for kind, value, asked in _changes(part)]
     shares = part.shares
     entropy = max(-float(np.sum(xlogy(shares, shares))), 1e-300)
-    helpful = [one for one in tried if clearly(one.losses, own)]
-    if not helpful:
-        lowest = min((mean(one.losses) for one in tried), default=float("nan"))
-        return Cause("other", "", mean(own) / entropy, lowest / entropy)
-    best = min(helpful, key=lambda one: mean(one.losses))
-    simplest = next(one for one in helpful if not clearly(best.losses, one.losses))
-    return Cause(simplest.kind, simplest.value, mean(own) / entropy, mean(simplest.losses) / entropy)
+    return HeldOut(entropy, _WORTH, by_weight).cause(own, rivals)[0]
 
 
 def _changes(part: LabelProblem) -> Iterator[tuple[str, str, LabelProblem]]:
@@ -102,12 +81,7 @@ def _changes(part: LabelProblem) -> Iterator[tuple[str, str, LabelProblem]]:
     every = Free(True, part.link == "logit")
     if free != every:
         options.append(("parts", str(2 * k), {"n_hidden": 2 * k, "free": every}))
-    for kind, value, change in options:
-        asked = replace(part, **change)
-        if passed():
-            return
-        if len(part.survey.y) >= _ROWS_PER_UNKNOWN * asked.unknowns:
-            yield kind, value, asked
+    return changed(part, options, _ROWS_PER_UNKNOWN)
 
 
 def _fit(problem: LabelProblem) -> Network:

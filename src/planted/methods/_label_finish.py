@@ -21,6 +21,7 @@ from planted.methods._method import records
 from planted.methods._recovery import Recovery, Start
 from planted.methods._row_facts import counting_rows
 from planted.methods._verdict import ACCURATE, OUT_OF_TIME, Facts, judge
+from planted.names import LABEL_LOSSES
 from planted.numerics import random
 from planted.numerics.deadline import finishing
 from planted.numerics.precision import float64
@@ -126,13 +127,13 @@ def _searched_again(problem: LabelProblem, start: Start) -> Start | None:
 
 
 def label_uncertainty(problem: LabelProblem, params: Any) -> Uncertainty | None:
-    """Standard errors: Fisher information for the likelihood, the sandwich for the quadratic loss and weighted classes.
+    """Standard errors: Fisher information for the likelihood, the sandwich for other losses and weighted classes.
 
     None above 1,000 parameters.
     """
     if problem.unknowns > PARAMETERS_WITH_ERRORS:
         return None
-    robust = problem.loss == "quadratic"
+    robust = problem.loss != LABEL_LOSSES[0]
     return uncertainty(problem.objective(), params, robust=robust, class_weight=problem.class_weight)
 
 

@@ -27,17 +27,27 @@ def gaussian_expectation(
     declared, jumps, and near-kinks such as log(1 + exp(100 z)) are resolved too. A bump much narrower than
     0.01 that leaves no trace on either side can be missed unless a kink is declared at it.
 
-    Args:
-        function: vectorised f, from an array (q,) to an array (q, ...).
-        kinks: places where f or a derivative of f jumps.
-        tolerance: aimed-at error, in units of max(1, E|f|), for each component of f.
+    Parameters
+    ----------
+    function : callable
+        Vectorised f, from an array (q,) to an array (q, ...).
+    kinks : iterable of float
+        Places where f or a derivative of f jumps.
+    tolerance : float
+        Error aimed at, in units of max(1, E|f|), for each component of f.
 
-    Returns:
-        Array (...) of expectations; a scalar when f returns (q,).
+    Returns
+    -------
+    array (...)
+        Expectations; a scalar when f returns (q,).
 
-    Raises:
-        ArithmeticError: if f is not finite somewhere, or the estimates do not settle.
+    Raises
+    ------
+    ArithmeticError
+        If f is not finite somewhere, or the estimates do not settle.
 
+    Examples
+    --------
     >>> round(float(gaussian_expectation(lambda z: z**4)), 12)
     3.0
     >>> gaussian_expectation(lambda z: np.abs(z)[:, None] ** [1, 3], kinks=[0.0]).round(6)
@@ -98,13 +108,18 @@ def hermite_polynomials(z: ArrayLike, order: int) -> NDArray[np.float64]:
 
     By the recursion √(n+1) h_{n+1}(z) = z h_n(z) − √n h_{n−1}(z), with h_0 = 1 and h_1 = z.
 
-    Args:
-        z: array of any shape.
-        order: highest order, a non-negative integer.
+    Parameters
+    ----------
+    z : array of any shape
+    order : int
+        The highest order, not negative.
 
-    Returns:
-        Array (order + 1, *z.shape).
+    Returns
+    -------
+    array (order + 1, *z.shape)
 
+    Examples
+    --------
     >>> hermite_polynomials([0.0, 1.0], 2)[2] * np.sqrt(2)    # z² − 1
     array([-1.,  0.])
     """
