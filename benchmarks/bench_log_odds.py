@@ -45,7 +45,7 @@ CASES = {
     for case in (
         *(Case(classes, "tanh", rows) for classes, rows in ((2, 60_000), (3, 40_000), (5, 30_000), (10, 30_000))),
         Case(4, "sigmoid", 60_000, 6.0),
-        Case(3, "relu", 30_000),
+        Case(3, "relu", 100_000),
         Case(3, "erf", 30_000),
         Case(6, "gelu", 60_000),
         Case(4, "softplus", 100_000),
