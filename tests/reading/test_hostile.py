@@ -7,6 +7,7 @@ from scipy import special
 from planted import Network, match, read
 from planted.reading import ModelError
 from planted.reading._lines import Line, find_kinks
+from planted.reading._settle import by_normal_equations, by_products
 
 FUNCTIONS = {
     "relu": lambda z: np.maximum(z, 0),
@@ -121,6 +122,65 @@ def test_neurons_that_are_nearly_the_same_are_told_apart_in_float32(sign):
     rng, W, b, a = made(seed=2)
     W[1], b[1], a[:2] = W[0] + 3e-3 * rng.standard_normal(6), b[0] + 3e-3, (1.0, 0.4 * sign)
     check("relu", W, b, a, np.float32, 1e-4, 1e-3)
+
+
+def test_strengths_of_ten_thousand_to_one_in_float32():
+    _, W, b, a = made(8, 5, seed=7)
+    reading = read(single(W, b, np.sign(a) * np.geomspace(1, 1e-4, 5)), 8, random_state=0)
+    assert reading.status == "recovered", reading.reason
+    assert reading.network.n_hidden == 5
+    theirs, ours = (w / np.linalg.norm(w, axis=1, keepdims=True) for w in (W, reading.network.weights))
+    # Rounding is about 1e-7, and the weakest neuron 1e-4 of the strongest: its direction is known to about 1e-3.
+    assert np.all(1 - np.abs(ours @ theirs.T).max(axis=0) < 1e-5)
+
+
+@pytest.mark.parametrize("gap", [1e-4, 1e-3])
+def test_two_neurons_in_float32_that_differ_by_more_than_rounding_are_two(gap):
+    rng, W, b, a = made(seed=8)
+    W[1], b[1], a[:2] = W[0] + gap * rng.standard_normal(6), b[0] + gap, (1.0, 0.7)
+    reading = read(single(W, b, a), 6, random_state=0)
+    assert reading.status == "recovered", reading.reason
+    assert reading.network.n_hidden == 6
+
+
+def clipped(low, high):
+    return lambda X, W, b, a: np.clip(X.astype(W.dtype) @ W.T + b, W.dtype.type(low), W.dtype.type(high)) @ a
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("hard_tanh", -1, 1), ("relu6", 0, 6)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_clipped_neurons_whose_halves_cancel_far_out(name, low, high, dtype):
+    _, W, b, a = made(5, 4, seed=9)
+    arrays = [np.asarray(part, dtype) for part in (W, b, a)]
+    reading = read(lambda X: clipped(low, high)(X, *arrays), 5, activation=name, random_state=0)
+    assert reading.status == "recovered", reading.reason
+    assert reading.network.activation.name == name
+    assert match(reading.network, Network(W, a, name, bias=b)).weight_error < (1e-6 if dtype is np.float64 else 1e-4)
+    if dtype is np.float64:
+        assert reading.queries_per_parameter < 10
+
+
+def test_relu_neurons_that_cancel_far_out():
+    _, W, b, a = made(5, 3, seed=5)
+
+    def hats(X):
+        z = X @ W.T + b
+        return (np.maximum(z + 1, 0) - 2 * np.maximum(z, 0) + np.maximum(z - 1, 0)) @ a
+
+    reading = read(hats, 5, random_state=0)
+    assert reading.status == "recovered", reading.reason
+    assert reading.network.n_hidden == 9
+
+
+def test_steps_with_and_without_a_matrix_are_the_same():
+    rng = np.random.default_rng(0)
+    (k, d), m, n = (4, 3), 2, 60
+    active = (rng.random((n, k)) > 0.5) * rng.random((n, 1))
+    inputs = np.column_stack([rng.standard_normal((n, d)), np.ones(n)])
+    asked = (active, inputs, rng.standard_normal((n, d + 1)), rng.standard_normal((m, k)), rng.standard_normal((n, m)))
+    one, two = by_normal_equations(*asked), by_products(*asked)
+    for left, right in zip(one, two, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-6)
 
 
 def test_large_whole_numbers_are_float32():

@@ -460,6 +460,20 @@ def test_a_compiled_jax_function():
     assert match(reading.network, net).weight_error < 1e-4
 
 
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_torch_module(precision):
+    torch = pytest.importorskip("torch", reason="torch modules need torch")
+    net = teacher("relu", 5, 6, seed=3)
+    module = net.to_torch(precision)
+    module.train()
+    reading = read(module, random_state=0)
+    assert module.training
+    same(reading, net, *((1e-4, 1e-5) if precision == "float32" else ()))
+    np.testing.assert_allclose(Network.from_torch(module).weights, net.weights, rtol=1e-6)
+    deep = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.Tanh(), torch.nn.Linear(4, 4), torch.nn.Tanh())
+    assert read(deep.double(), random_state=0).status != "recovered"
+
+
 def test_an_answer_of_another_width():
     with pytest.raises(ModelError, match="2 outputs after 1 before"):
         read(lambda X: np.ones((len(X), 2)) if len(X) > 4 else X[:, :1], 3, random_state=0)

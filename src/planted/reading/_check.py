@@ -19,8 +19,9 @@ _FAR = 30.0
 _RINGS, _PAIRS, _CANDIDATES = (1e3, 1e9), 3, 64
 _WIDEST_RUNG, _MOST_RUNGS, _A_RUNG, _MOST_SINGLE_POINTS = 0.3, 10, 2, 6000
 _DOUBLE = 1e-8
+_CANCELLED, _PROPORTION = 1e-3, 0.25
 LEAST_SINGLE, MOST_SINGLE = 1e-6, 1e-4
-_ROUNDINGS = 4.0
+_ROUNDINGS = 12.0
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,16 @@ class Check:
         return other is None or (not self.inside, self.largest) < (not other.inside, other.largest)
 
     def again(self, network: Callable[[np.ndarray], np.ndarray]) -> Check:
-        """The same questions for another network."""
+        """The same questions for another network.
+
+        Far out, large terms of the network may cancel, as those of max(z + 1, 0) − 2 max(z, 0) + max(z − 1, 0) do.
+        What is left of them is their rounding, so differences are taken relative to a thousandth of these terms where
+        the answers vary less. A neuron that is missing is as large as the terms. In float32, rounding is in proportion
+        to the answers; where those around one neuron far out vary little, differences are relative to their size.
+        """
         own, sizes = network(self.points), []
-        for part in self.parts:
+        terms = getattr(network, "terms", None)
+        for number, part in enumerate(self.parts):
             valid = np.isfinite(self.answers[part]).all(axis=1)
             if not valid.any():
                 sizes.append(0.0)
@@ -79,6 +87,10 @@ class Check:
             answer = self.answers[part][valid]
             spread = float(np.std(answer, axis=0).max())
             level = spread if spread > 0 else max(float(np.abs(answer).max()), 1e-300)
+            if self.rounding > _DOUBLE and number > 1:
+                level = max(level, _PROPORTION * float(np.abs(answer).max()))
+            if terms is not None:
+                level = max(level, _CANCELLED * float(terms(self.points[part][valid]).max()))
             sizes.append(float(np.abs(answer - own[part][valid]).max()) / level)
         return replace(self, differences=tuple(sizes))
 
@@ -120,14 +132,16 @@ def _rungs(weights: np.ndarray, bias: np.ndarray, scale: float, rng: np.random.G
     """Points (n, d), `scale` times as far out as the first, on both sides of every hyperplane, closer and closer to it.
 
     Of two neurons a₁ max(z₁, 0) + a₂ max(z₂, 0) that are read as one at their weighted mean, what is wrong is a hat
-    between that and z₁ or z₂: on the hyperplane itself, or beside it where a₁ and a₂ have opposite signs.
+    between that and z₁ or z₂: on the hyperplane itself, or beside it where a₁ and a₂ have opposite signs, on the one
+    side or the other where z₁ − z₂ is positive or negative. So opposite places are asked in pairs.
     """
     (k, d), rungs = weights.shape, np.concatenate([[0.0], _WIDEST_RUNG * 3.0 ** -np.arange(_MOST_RUNGS)])
     distances = scale * np.sqrt(d) * np.unique(np.concatenate([rungs, -rungs]))
     size = np.linalg.norm(weights, axis=1).clip(1e-300)
-    count = max(1, min(_A_RUNG, _MOST_SINGLE_POINTS // (k * len(distances) + 1)))
-    neurons, distance = np.repeat(np.arange(k), count * len(distances)), np.tile(distances, count * k)
-    points = scale * rng.standard_normal((len(neurons), d))
+    count = max(1, min(_A_RUNG, _MOST_SINGLE_POINTS // (2 * k * len(distances) + 1)))
+    neurons, distance = np.repeat(np.arange(k), 2 * count * len(distances)), np.tile(distances, 2 * count * k)
+    points = scale * rng.standard_normal((k, count, 1, len(distances), d))
+    points = np.concatenate([points, -points], axis=2).reshape(-1, d)
     argument = np.einsum("nd,nd->n", points, weights[neurons]) + bias[neurons] - distance * size[neurons]
     moved: np.ndarray = points - (argument / size[neurons] ** 2)[:, None] * weights[neurons]
     return moved
@@ -164,9 +178,12 @@ def _rings(weights: np.ndarray, bias: np.ndarray, d: int, rng: np.random.Generat
 def allowed(survey: Survey, answers: np.ndarray) -> float:
     """Difference, in standard deviations of answers (n, m), that rounding explains.
 
-    1e-8 in float64. In float32, four times the rounding error of an answer, at least 1e-6 and at most 1e-4.
+    1e-8 in float64. In float32, twelve times the standard deviation of the rounding of an answer, at least 1e-6 and at
+    most 1e-4.
     """
     if not survey.single:
         return _DOUBLE
     spread = float(np.nanstd(answers, axis=0).max())
-    return float(np.clip(_ROUNDINGS * survey.noise / spread, LEAST_SINGLE, MOST_SINGLE)) if spread > 0 else MOST_SINGLE
+    return (
+        float(np.clip(_ROUNDINGS * survey.deviation / spread, LEAST_SINGLE, MOST_SINGLE)) if spread > 0 else MOST_SINGLE
+    )

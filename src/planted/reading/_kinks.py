@@ -71,6 +71,12 @@ class Pieces:
         """Values (n, m) at x (n, d)."""
         return np.maximum(x @ self.normals.T + self.offsets, 0) @ self.jumps.T + x @ self.slope.T + self.constant
 
+    def terms(self, x: np.ndarray) -> np.ndarray:
+        """Sums (n, m) of the absolute values of what is added up at x (n, d)."""
+        hidden = np.maximum(x @ self.normals.T + self.offsets, 0) @ np.abs(self.jumps.T)
+        sums: np.ndarray = hidden + np.abs(x @ self.slope.T) + np.abs(self.constant)
+        return sums
+
     def __add__(self, other: Pieces) -> Pieces:
         """The sum, with hyperplanes that are in both taken once."""
         normals, offsets, jumps, error = self.normals, self.offsets, self.jumps.copy(), self.error

@@ -19,7 +19,7 @@ from planted.networks import Network
 from planted.reading._kinks import Pieces
 
 _MIDDLE = 40
-_CLOSE = 1e-6
+_CLOSE, COARSE = 1e-6, 1e-5
 _LARGEST_PROGRAM = 2000
 
 
@@ -54,9 +54,9 @@ def orient(pieces: Pieces, tolerance: float = _CLOSE) -> Oriented:
     """
     if not pieces.count:
         return Oriented(_network(pieces, "relu"), True)
-    clipped = _pairs(pieces, tolerance)
-    if clipped is not None:
-        return clipped
+    pairs = clipped(pieces, tolerance)
+    if pairs is not None:
+        return Oriented(pairs, True)
     linear = pieces.slope + 0.5 * pieces.jumps @ pieces.normals
     columns = 0.5 * (pieces.jumps.T[:, :, None] * pieces.normals[:, None, :]).reshape(pieces.count, -1).T
     target = linear.ravel()
@@ -244,10 +244,18 @@ def _as_abs(pieces: Pieces) -> Network:
     )
 
 
-def _pairs(pieces: Pieces, tolerance: float) -> Oriented | None:
-    """Neurons that go up between two parallel hyperplanes, hard_tanh(z) = max(z + 1, 0) − max(z − 1, 0) − 1."""
+def clipped(pieces: Pieces, tolerance: float = _CLOSE) -> Network | None:
+    """Neurons that go up between two parallel hyperplanes, hard_tanh(z) = max(z + 1, 0) − max(z − 1, 0) − 1.
+
+    None where the pieces do not come in such pairs.
+
+    >>> pieces = Pieces(np.ones((2, 1)), np.array([1.0, -1.0]), np.array([[1.0, -1.0]]), np.zeros((1, 1)), -np.ones(1),
+    ...                 np.zeros(2))
+    >>> clipped(pieces).activation.name
+    'hard_tanh'
+    """
     k = pieces.count
-    if k % 2 or k > _LARGEST_PROGRAM:
+    if not k or k % 2 or k > _LARGEST_PROGRAM:
         return None
     side = np.where(pieces.normals @ np.random.default_rng(0).standard_normal(pieces.normals.shape[1]) < 0, -1.0, 1.0)
     products = (pieces.jumps.T[:, :, None] * (side[:, None] * pieces.normals)[:, None, :]).reshape(k, -1)
@@ -278,14 +286,11 @@ def _pairs(pieces: Pieces, tolerance: float) -> Oriented | None:
         output.append(rise * half)
         constant = constant + rise * half
     linear = np.abs(slope).max() > tolerance * size.max()
-    return Oriented(
-        Network(
-            np.array(weights),
-            np.array(output).T,
-            "hard_tanh",
-            bias=np.array(bias),
-            intercept=constant,
-            skip=slope if linear else None,
-        ),
-        True,
+    return Network(
+        np.array(weights),
+        np.array(output).T,
+        "hard_tanh",
+        bias=np.array(bias),
+        intercept=constant,
+        skip=slope if linear else None,
     )

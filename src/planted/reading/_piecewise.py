@@ -9,8 +9,10 @@ import numpy as np
 
 from planted.reading._check import Check, fidelity
 from planted.reading._kinks import Pieces, read_line, unit
+from planted.reading._orient import clipped
 from planted.reading._query import Frame
 from planted.reading._survey import Survey
+from planted.reading._values import CountedNetwork
 
 _PASSES = 8
 _REACH, _FURTHER = 1e4, 1e7
@@ -80,6 +82,8 @@ def read_piecewise(frame: Frame, survey: Survey, rng: np.random.Generator, state
         if not candidate.count and not line.curved and not line.broken:
             candidate = _linear(frame, candidate)
         check = fidelity(frame, candidate, survey, rng)
+        if (pairs := clipped(candidate)) is not None:  # which far out are what the model is, where their halves cancel
+            check = check.again(CountedNetwork(pairs))
         if state.check is None or check.better(state.check):
             state.pieces, state.check = candidate, check
         if state.check.largest <= state.check.rounding:

@@ -16,7 +16,7 @@ from planted.reading._adapters import adapt
 from planted.reading._check import Check
 from planted.reading._kinks import Pieces
 from planted.reading._naming import FAMILIES, choose, rewrite, steps_network
-from planted.reading._orient import Oriented, orient, relu_network
+from planted.reading._orient import COARSE, Oriented, orient, relu_network
 from planted.reading._polish import SLOPES, polish, polish_coarse, with_rounding
 from planted.reading._query import BudgetSpent, Frame, Query, Source
 from planted.reading._resolution import resolution
@@ -32,7 +32,6 @@ _CLOSE = 0.03
 _FAR = 1.0
 _ATTEMPTS = 3
 _PATIENCE = 200_000
-_COARSE = 1e-5
 _PARTLY, _NEARLY = 1e-3, 1e-5
 _UNUSUAL, _OUTSIDE = 20.0, 10.0
 _QUANTUM = 0.01
@@ -211,7 +210,7 @@ def _read_kinks(
             _piecewise.read_piecewise(frame, about, rng, state)
     finally:
         if state.pieces.count or state.check is not None:
-            oriented = orient(state.pieces, _COARSE) if about.single else orient(state.pieces)
+            oriented = orient(state.pieces, COARSE) if about.single else orient(state.pieces)
             network, check = oriented.network, state.check
             if check is not None and check.largest <= check.rounding < check.again(CountedNetwork(network)).largest:
                 # Sides and slope are not known as well as the function is.
@@ -258,10 +257,10 @@ def _read_steps(
         if state.check is not None and 0.03 * state.check.rounding < state.check.largest < _CLOSE:
             network = steps_network(state.steps, choose(state.steps.profile.name, *wishes))
             network = (polish_coarse if about.single else polish)(frame, network, rng)
-            check = state.check.again(lambda x: values(network, x))
+            check = state.check.again(CountedNetwork(network))
             way.network, way.check = network, with_rounding(check, network, about) if about.single else check
             small = network.simplify()  # a neuron may have been read twice
-            if small.n_hidden < network.n_hidden and check.again(lambda x: values(small, x)).largest <= check.rounding:
+            if small.n_hidden < network.n_hidden and check.again(CountedNetwork(small)).largest <= check.rounding:
                 way.network = small
     finally:
         way.evidence = state.evidence
@@ -279,7 +278,7 @@ def _report(way: _Progress, interrupted: str | None) -> Reading:
         network = Network(
             np.empty((0, d)), np.empty((query.width, 0)), bias=np.empty(0), intercept=np.zeros(query.width)
         )
-    check = way.check.again(lambda x: values(network, x)) if way.check is not None else None
+    check = way.check.again(CountedNetwork(network)) if way.check is not None else None
     largest = np.inf if check is None else check.largest
     own = _on_inputs(network, frame)
     if interrupted is not None and not (check is not None and largest <= check.rounding):

@@ -17,7 +17,7 @@ from planted.networks import Network
 from planted.reading._check import fidelity
 from planted.reading._corners import BUMPS, State
 from planted.reading._kinks import Pieces
-from planted.reading._orient import orient, relu_network
+from planted.reading._orient import COARSE, orient, relu_network
 from planted.reading._piecewise import State as PiecewiseState
 from planted.reading._polish import polish_coarse, with_rounding
 from planted.reading._query import Frame
@@ -29,7 +29,6 @@ from planted.reading._values import CountedNetwork, function_of, values
 
 _OUT = 1e6
 _REACH = 30.0
-_COARSE = 1e-5
 _CLOSER = (20.0, 60.0, 200.0)
 _APART = 6.0
 _CANDIDATES, _ROUNDS = 2000, 4
@@ -79,7 +78,7 @@ class _Line:
 
 def _with_bumps(frame: Frame, pieces: Pieces, scale: float, rng: np.random.Generator) -> tuple[Network | None, bool]:
     """The network of these directions, with lengths and biases from lines across each, and whether sides are known."""
-    oriented = orient(pieces, _COARSE)
+    oriented = orient(pieces, COARSE)
     relu, determined = oriented.network, oriented.determined
     if relu.activation.name != "relu":
         relu, determined = relu_network(pieces), False

@@ -18,8 +18,6 @@ from planted.reading._query import Frame
 from planted.reading._survey import Survey
 from planted.reading._trace import Remainder, alone, extent_at
 
-# The noise of a survey is several times the rounding of one answer, so that it is never too small; here it may be.
-_FINER = 0.3
 _RUNGS = 0.3 * 3.0 ** -np.arange(10.0)
 _LOOKS = 6
 _CLEAR, _LOCAL = 8.0, 0.3
@@ -86,7 +84,7 @@ def _on_hyperplane(known: Pieces, i: int, count: int, extent: float, rng: np.ran
 def _suspects(frame: Frame, known: Pieces, survey: Survey, rng: np.random.Generator) -> list[int]:
     """Neurons beside whose hyperplanes the model differs by more than rounding, the largest difference first."""
     steps, misses = np.concatenate([-_RUNGS, [0.0], _RUNGS[::-1]]), np.zeros(known.count)
-    model = Remainder(lambda x, rows: frame(x) - known(x), _FINER * survey.noise, survey.radius)
+    model = Remainder(lambda x, rows: frame(x) - known(x), survey.noise, survey.radius)
     for i, normal in enumerate(known.normals):
         extent = extent_at(known.offsets[i] * normal, survey.radius)
         asked = _on_hyperplane(known, i, _LOOKS, extent, rng)[:, None] + extent * steps[:, None] * normal
@@ -104,7 +102,7 @@ def _cross_twice(frame: Frame, known: Pieces, i: int, survey: Survey, rng: np.ra
     size = float(np.linalg.norm(known.jumps[:, i]))
     mix = known.jumps[:, i] / size
     extent = extent_at(known.offsets[i] * normal, survey.radius)
-    model = Remainder(partial(alone, frame, known, i), _FINER * survey.noise, survey.radius)
+    model = Remainder(partial(alone, frame, known, i), survey.noise, survey.radius)
     places: list[np.ndarray] = []
     shifts, sizes, errors = [], [], []
     for asked, place in enumerate(_on_hyperplane(known, i, _PLACES * (d + 1) + _SPARE, extent, rng)):

@@ -76,7 +76,7 @@ def read_squares(frame: Frame, survey: Survey, rng: np.random.Generator, state: 
         return
     step = _SHORT * survey.radius
     derivative = Derivative(frame.query, frame.centre, frame.scale, unit(rng, frame.n_inputs), step)
-    rough = replace(survey, noise=2 * survey.noise / step, epsilon=_SHORT)
+    rough = replace(survey, noise=2 * survey.noise / step, deviation=survey.noise / step, epsilon=_SHORT)
     known = PiecewiseState(Pieces.none(frame.n_inputs, survey.outputs))
     read_single(derivative, rough, rng, known, _REACH)
     if not known.pieces.count:

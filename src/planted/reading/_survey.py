@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from planted.reading._query import Frame, ModelError, check_determinism
 
 _POINTS = 4
 _MANY = 12
-_LONG = 0.04
+_LONG, _SHORT = 0.04, 1e-4
+_ROUNDINGS = 2.0
 _ALL_WHOLE = 2.0**23
 _TELLING = 300.0
 _SINGLE = float(np.finfo(np.float32).eps)
@@ -37,6 +38,9 @@ class Survey:
         Number of outputs m.
     decimals : int or None
         To how many decimals its answers are rounded, if they are.
+    deviation : float
+        Standard deviation of the rounding error of an answer there, measured for float32 models; `noise` is several
+        times as large.
     """
 
     epsilon: float
@@ -46,11 +50,17 @@ class Survey:
     radius: float
     outputs: int
     decimals: int | None = None
+    deviation: float = 0.0
 
     @property
     def single(self) -> bool:
         """Whether the model rounds to float32."""
         return self.epsilon > 1e-10
+
+    @property
+    def fine(self) -> Survey:
+        """The same, with a `noise` that is twice the measured deviation."""
+        return replace(self, noise=_ROUNDINGS * self.deviation)
 
 
 def survey(frame: Frame, rng: np.random.Generator) -> Survey:
@@ -73,7 +83,9 @@ def survey(frame: Frame, rng: np.random.Generator) -> Survey:
     spread = float(np.abs(values).max())
     radius, rounding = float(np.sqrt(d)), 5 * epsilon * spread
     if single:
-        return Survey(epsilon, rounding, spread, _curves(frame, rounding, radius, rng), radius, values.shape[1])
+        smooth = _curves(frame, rounding, radius, rng)
+        deviation = min(rounding / _ROUNDINGS, _deviation(frame, epsilon * spread, radius, rng))
+        return Survey(epsilon, rounding, spread, smooth, radius, values.shape[1], deviation=deviation)
     directions = rng.standard_normal((_POINTS, d))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     step = 1e-4 * radius * directions
@@ -97,6 +109,22 @@ def _decimals(values: np.ndarray) -> int | None:
         return None
     most = int(np.floor(-np.log10(_TELLING * _DOUBLE * np.abs(values).max())))  # beyond, rounding is that of float64
     return next((digits for digits in range(min(most, 12) + 1) if np.all(values == np.round(values, digits))), None)
+
+
+def _deviation(frame: Frame, ulp: float, radius: float, rng: np.random.Generator) -> float:
+    """Standard deviation of the rounding error of an answer, from second differences over steps too short to bend.
+
+    Where a kink is met all the same the differences are large, so that their median counts. An answer that is rounded
+    to a step `ulp` is off by at least what a uniform error is, ulp/√12.
+    """
+    points = rng.standard_normal((_MANY, frame.n_inputs))
+    step = rng.standard_normal((_MANY, frame.n_inputs))
+    step *= _SHORT * radius / np.linalg.norm(step, axis=1, keepdims=True)
+    asked = points + np.arange(-2.0, 3.0)[:, None, None] * step
+    answers = frame(asked.reshape(-1, frame.n_inputs)).reshape(len(asked), _MANY, -1)
+    differences = np.abs(np.diff(answers, n=2, axis=0)).max(axis=2)
+    typical = float(np.sqrt(np.median(np.mean(differences**2, axis=0)) / 6))
+    return max(typical, ulp / np.sqrt(12))
 
 
 def _curves(frame: Frame, rounding: float, radius: float, rng: np.random.Generator) -> bool:

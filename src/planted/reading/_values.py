@@ -44,17 +44,18 @@ def values(network: Network, X: np.ndarray) -> np.ndarray:
     >>> values(Network([[1.0]], [2.0], bias=[1.0]), np.array([[3.0]]))
     array([[8.]])
     """
+    total = _hidden(network, X) @ np.atleast_2d(network.output).T + network.intercept
+    return total if network.skip is None else total + X @ np.atleast_2d(network.skip).T
+
+
+def _hidden(network: Network, X: np.ndarray) -> np.ndarray:
     act = network.activation
     z = X @ network.weights.T + (0.0 if network.bias is None else network.bias)
     if act.name == "leaky_relu":
-        hidden = np.maximum(z, dict(act.parameters)["slope"] * z)
-    elif act.name in _FUNCTIONS and all(value == 1.0 for _, value in act.parameters):
-        hidden = _FUNCTIONS[act.name](z)
-    else:
-        hidden = act(z)
-    output = np.atleast_2d(network.output)
-    total = hidden @ output.T + network.intercept
-    return total if network.skip is None else total + X @ np.atleast_2d(network.skip).T
+        return np.maximum(z, dict(act.parameters)["slope"] * z)
+    if act.name in _FUNCTIONS and all(value == 1.0 for _, value in act.parameters):
+        return _FUNCTIONS[act.name](z)
+    return np.asarray(act(z))
 
 
 class CountedNetwork:
@@ -72,3 +73,13 @@ class CountedNetwork:
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Values (n, m)."""
         return values(self.network, x)
+
+    def terms(self, x: np.ndarray) -> np.ndarray:
+        """Sums (n, m) of the absolute values of what is added up at x (n, d).
+
+        >>> CountedNetwork(Network([[1.0], [1.0]], [2.0, -2.0])).terms(np.ones((1, 1)))
+        array([[4.]])
+        """
+        net = self.network
+        total = np.abs(_hidden(net, x)) @ np.abs(np.atleast_2d(net.output)).T + np.abs(net.intercept)
+        return total if net.skip is None else total + np.abs(x @ np.atleast_2d(net.skip).T)
