@@ -8,6 +8,8 @@ out of all splits together: a quarter of twenty rows scores by chance.
 python benchmarks/bench_tables.py [--seeds 3] [--first 0] [--json FILE] [--no-peers] [KIND …]
 
 A KIND is a part of a name: `tanh`, `noise`, `diabetes`. One line a kind; a kind counts as true if it is for every seed.
+FILE gets a line for every table, and tables that it holds already are not fitted again, so that a run goes on where it was
+stopped.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import json
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
@@ -93,13 +96,24 @@ def main():
     parser.add_argument("kinds", nargs="*", metavar="KIND")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--json", default=None, help="a file that gets a line for every table")
+    parser.add_argument("--json", type=Path, default=None, help="a file that gets a line for every table")
     parser.add_argument("--no-peers", action="store_true", help="leave out scikit-learn's regressors")
     given = parser.parse_args()
     chosen = [name for name in tables.KINDS if not given.kinds or any(part in name for part in given.kinds)]
+    lines = given.json.read_text().splitlines() if given.json is not None and given.json.exists() else []
+    done = {(record["kind"], record["seed"]): record for record in map(json.loads, lines)}
+
+    def recorded(name, seed):
+        if (name, seed) not in done:
+            done[name, seed] = run(name, seed, not given.no_peers)
+            if given.json is not None:
+                with given.json.open("a") as file:
+                    file.write(json.dumps(done[name, seed]) + "\n")
+        return done[name, seed]
+
     true = wrong = behind = 0
     for name in chosen:
-        records = [run(name, seed, not given.no_peers) for seed in range(given.first, given.first + given.seeds)]
+        records = [recorded(name, seed) for seed in range(given.first, given.first + given.seeds)]
         print(line(name, records), flush=True)
         for record in records:
             ours, others = record["scores"]["planted"], [v for k, v in record["scores"].items() if k != "planted"]
@@ -110,9 +124,6 @@ def main():
                 print(f"      seed {record['seed']}: {record['network']}: {record['why']}", flush=True)
         true += all(r["judged"] == "true" for r in records)
         wrong += sum(r["judged"] == "false" for r in records)
-        if given.json is not None:
-            with open(given.json, "a") as file:
-                file.writelines(json.dumps(record) + "\n" for record in records)
     print(f"{len(chosen)} kinds, {given.seeds} tables each: true answers in {true} kinds, {wrong} false statements, "
           f"a peer predicts a planted table better {behind} times")  # fmt: skip
     return 1 if wrong else 0
