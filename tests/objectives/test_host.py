@@ -58,6 +58,21 @@ def test_the_host_computes_what_the_program_does(name, kind):
     np.testing.assert_allclose(_host.hessian(loss, params), np.array(columns), rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.parametrize("name", CASES)
+@float64
+def test_rows_in_pieces_add_up_to_the_same(name, monkeypatch):
+    loss, params = made(name, "dense")
+    value, gradient = _host.value_and_gradient(loss, params)
+    monkeypatch.setattr(_host, "_WHOLE", 0)
+    monkeypatch.setattr(_host, "_PIECE", 7 * 4)  # 7 rows at a time, of 40.
+    assert len(_host._pieces(loss)) == 6
+    pieces, slope = _host.value_and_gradient(loss, params)
+    assert pieces == pytest.approx(value, rel=1e-14)
+    assert _host.value(loss, params) == pytest.approx(value, rel=1e-14)
+    for part, array in gradient.items():
+        np.testing.assert_allclose(slope[part], array, rtol=1e-12, atol=1e-14)
+
+
 def test_what_the_host_does_not_know_is_compiled():
     loss = objectives.Squared(X, X[:, 0], lambda z: z**3)
     assert not _host.is_small(loss, {"weights": np.ones((1, 4)), "output": np.ones(1)})

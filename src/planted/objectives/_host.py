@@ -24,7 +24,11 @@ LARGEST_WORK = 2_000_000
 """Rows × neurons × inputs up to which the host computes."""
 HESSIAN_WORK = 20_000_000
 """The same for whole Hessians, which are products of tall matrices here and of one vector after another there."""
+MANY_INPUTS_WORK, FEW_NEURONS = 20_000_000, 20_000
+"""The same, and rows × neurons, where inputs are so many that all work is in products with x."""
 _JACOBIAN_ENTRIES = 4_000_000
+# Numbers x up to which rows are taken in one piece, and numbers in a piece of more.
+_WHOLE, _PIECE = 1 << 20, 1 << 17
 
 
 class Point(NamedTuple):
@@ -44,7 +48,13 @@ class Point(NamedTuple):
 
 
 def is_small(objective: Any, params: Any, work: int = LARGEST_WORK) -> bool:
-    """Whether an objective at these parameters is one for the host: dense, a known loss and activation, few rows."""
+    """Whether an objective at these parameters is one for the host: dense, a known loss and activation, few rows.
+
+    >>> from planted.objectives import Squared
+    >>> loss = Squared(np.ones((4000, 300)), np.ones(4000))
+    >>> [is_small(loss, {"weights": np.ones((k, 300)), "output": np.ones(k)}) for k in (3, 30)]
+    [True, False]
+    """
     model, rows = objective.model, objective.rows
     if not (objective.on_host and isinstance(params, dict) and "weights" in params):
         return False
@@ -52,12 +62,22 @@ def is_small(objective: Any, params: Any, work: int = LARGEST_WORK) -> bool:
     if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
         return False
     k, d = np.shape(params["weights"])
-    return rows.size * max(k, 1) * d <= work
+    neurons = rows.size * max(k, 1)
+    return neurons * d <= (max(work, MANY_INPUTS_WORK) if neurons <= FEW_NEURONS else work)
 
 
-def at(objective: Any, params: dict[str, Any]) -> Point:
-    """The objective's rows at a point."""
-    x, y, weight = objective.rows.on_host
+def _pieces(objective: Any) -> list[slice]:
+    """Rows that stay in the cache together."""
+    n, d = objective.rows.on_host[0].shape
+    if n * d <= _WHOLE:
+        return [slice(None)]
+    step = max(_PIECE // d, 1)
+    return [slice(start, start + step) for start in range(0, n, step)]
+
+
+def at(objective: Any, params: dict[str, Any], rows: slice = slice(None)) -> Point:
+    """The objective's rows at a point, or some of them."""
+    x, y, weight = (part[rows] for part in objective.rows.on_host)
     model, weights = objective.model, np.asarray(params["weights"])
     z = x @ weights.T
     if model.bias:
@@ -81,9 +101,9 @@ def at(objective: Any, params: dict[str, Any]) -> Point:
     return Point(x, weight, z, *neurons, prediction, residual, output, complement)
 
 
-def _value(objective: Any, params: dict[str, Any], point: Point) -> float:
-    losses = values(objective.loss, point.prediction, objective.rows.on_host[1], point.complement)
-    return float(np.sum(point.weight * losses)) + _penalty(objective, params)
+def _loss(objective: Any, point: Point, rows: slice) -> float:
+    losses = values(objective.loss, point.prediction, objective.rows.on_host[1][rows], point.complement)
+    return float(np.sum(point.weight * losses))
 
 
 def _penalty(objective: Any, params: dict[str, Any]) -> float:
@@ -102,7 +122,8 @@ def value(objective: Any, params: dict[str, Any]) -> float:
     >>> value(Squared([[1.0], [2.0]], [1.0, 0.0]), {"weights": np.ones((1, 1)), "output": np.ones(1)})
     1.0
     """
-    return _value(objective, params, at(objective, params))
+    total = sum(_loss(objective, at(objective, params, rows), rows) for rows in _pieces(objective))
+    return total + _penalty(objective, params)
 
 
 def value_and_gradient(objective: Any, params: dict[str, Any]) -> tuple[float, dict[str, np.ndarray]]:
@@ -113,10 +134,23 @@ def value_and_gradient(objective: Any, params: dict[str, Any]) -> tuple[float, d
     >>> value_and_gradient(loss, {"weights": np.ones((1, 1)), "output": np.ones(1)})[1]["output"]
     array([2.])
     """
-    model, point = objective.model, at(objective, params)
-    weighted = point.weight[:, None] * point.residual
+    total, sums = 0.0, {}
+    for rows in _pieces(objective):
+        point = at(objective, params, rows)
+        total += _loss(objective, point, rows)
+        for name, part in _slopes(objective, params, point).items():
+            sums[name] = sums[name] + part if name in sums else part
+    gradient = {name: sums[name].reshape(np.shape(params[name])) for name in params}
+    for name, ridge in (objective.ridge or {}).items():
+        gradient[name] = gradient[name] + np.asarray(ridge) * params[name]
+    return total + _penalty(objective, params), gradient
+
+
+def _slopes(objective: Any, params: dict[str, Any], point: Point) -> dict[str, np.ndarray]:
+    """The sums over the rows of a point that are the gradient, by name."""
+    model, weighted = objective.model, point.weight[:, None] * point.residual
     u = (weighted @ point.output) * point.slope
-    parts: dict[str, Any] = {"weights": u.T @ point.x}
+    parts = {"weights": u.T @ point.x}
     if "output" in params:
         parts["output"] = weighted.T @ point.feature
     if model.bias:
@@ -125,10 +159,7 @@ def value_and_gradient(objective: Any, params: dict[str, Any]) -> tuple[float, d
         parts["intercept"] = weighted.sum(axis=0)
     if model.skip:
         parts[model.linear_part] = weighted.T @ point.x
-    gradient = {name: parts[name].reshape(np.shape(params[name])) for name in params}
-    for name, ridge in (objective.ridge or {}).items():
-        gradient[name] = gradient[name] + np.asarray(ridge) * params[name]
-    return _value(objective, params, point), gradient
+    return parts
 
 
 def _jacobian(objective: Any, params: dict[str, Any], point: Point, rows: slice) -> np.ndarray:
