@@ -8,8 +8,8 @@ out of all splits together: a quarter of twenty rows scores by chance.
 python benchmarks/bench_tables.py [--seeds 3] [--first 0] [--json FILE] [--no-peers] [KIND …]
 
 A KIND is a part of a name: `tanh`, `noise`, `diabetes`. One line a kind; a kind counts as true if it is for every seed.
-FILE gets a line for every table, and tables that it holds already are not fitted again, so that a run goes on where it was
-stopped.
+FILE gets a line for every table, and tables that it holds already are not fitted again, so that a run goes on where it
+was stopped.
 """
 
 import argparse
