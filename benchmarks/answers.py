@@ -63,7 +63,7 @@ def function_gap(network, table):
 
 def weight_gap(network, table):
     """Relative difference to the teacher's weights up to the symmetries of the function; NaN where it means nothing."""
-    ours, theirs = base(network.simplify(1e-7)), base(table.teacher)
+    ours, theirs = base(network.simplify(1e-7)), bent(base(table.teacher), table)
     if ours.activation.name != theirs.activation.name:
         return float("inf")
     if ours.activation.name == "quadratic":
@@ -76,6 +76,22 @@ def weight_gap(network, table):
     )
     distance = match(ours, theirs)
     return float(max(distance.weight_error, distance.output_error))
+
+
+def bent(teacher, table):
+    """The same function of all rows without relu neurons that are active in every row, which are linear, or in none."""
+    if teacher.activation.name != "relu" or teacher.bias is None:
+        return teacher
+    z = np.concatenate([table.X, table.fresh]) @ teacher.weights.T + teacher.bias
+    always, kink = np.all(z > 0, axis=0), np.any(z > 0, axis=0) & np.any(z < 0, axis=0)
+    if kink.all():
+        return teacher
+    straight = teacher.output[..., always]
+    skip = straight @ teacher.weights[always] + (0.0 if teacher.skip is None else teacher.skip)
+    intercept = teacher.intercept + straight @ teacher.bias[always]
+    return Network(
+        teacher.weights[kink], teacher.output[..., kink], "relu", teacher.bias[kink], intercept, skip
+    )  # fmt: skip
 
 
 def excess(estimator, table):
