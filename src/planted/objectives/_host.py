@@ -134,7 +134,7 @@ def value_and_gradient(objective: Any, params: dict[str, Any]) -> tuple[float, d
     >>> value_and_gradient(loss, {"weights": np.ones((1, 1)), "output": np.ones(1)})[1]["output"]
     array([2.])
     """
-    total, sums = 0.0, {}
+    total, sums = 0.0, dict[str, np.ndarray]()
     for rows in _pieces(objective):
         point = at(objective, params, rows)
         total += _loss(objective, point, rows)
