@@ -20,7 +20,7 @@ _NEURONS, _INPUTS, _POINTS, _BINS = 5, 20, 4000, 10
 _BLUE, _ORANGE, _GREY = "tab:blue", "tab:orange", "0.6"
 
 
-def plot_response(shown: Evidence, neuron: int, axis: Any, rows: bool = True) -> None:
+def plot_response(shown: Evidence, neuron: int, axis: Any, rows: bool = True, activation: Any = None) -> None:
     """What a neuron adds to the output, a φ(z), against z = w·x + b, beside what the rows say, and where rows lie.
 
     Parameters
@@ -30,6 +30,8 @@ def plot_response(shown: Evidence, neuron: int, axis: Any, rows: bool = True) ->
     axis : matplotlib axis
     rows : bool
         Whether to draw a φ(z) + residual, averaged in bins.
+    activation : Activation, optional
+        φ, to draw the neuron finely, kinks included; at the middles of the bins without.
 
     Examples
     --------
@@ -45,7 +47,13 @@ def plot_response(shown: Evidence, neuron: int, axis: Any, rows: bool = True) ->
     axis.bar(z, 0.25 * span * share, width, bottom=low - 0.3 * span, color="0.88", label="where rows lie")
     if rows:
         axis.plot(z, shown.partial[neuron], "o", color=_ORANGE, markersize=3.5, label="rows, averaged")
-    axis.plot(z, response, color=_BLUE, linewidth=2, label="neuron")
+    places = z
+    if activation is not None:
+        fine = np.union1d(np.linspace(z[0], z[-1], 200), [kink for kink in activation.kinks if z[0] < kink < z[-1]])
+        middle = np.asarray(activation(z))
+        amount = float(response @ middle) / max(float(middle @ middle), 1e-300)
+        places, response = fine, amount * np.asarray(activation(fine))
+    axis.plot(places, response, color=_BLUE, linewidth=2, label="neuron")
     axis.set(xlabel="weights · inputs + bias", ylabel="added to the output")
 
 
@@ -80,6 +88,7 @@ def plot_histogram(residual: np.ndarray, axis: Any) -> None:
         density = np.exp(-0.5 * ((ends - residual.mean()) / size) ** 2) / (size * np.sqrt(2 * np.pi))
         axis.plot(ends, density, color=_BLUE, label=f"normal, standard deviation {size:.3g}")
         axis.legend(frameon=False, fontsize=8)
+        axis.set_ylim(top=1.2 * axis.get_ylim()[1])  # Room for the legend.
     axis.set(xlabel="observed − predicted", ylabel="density")
 
 
@@ -235,7 +244,7 @@ def save_model(
         _linear(network, shown.scale, _names(network, names), first)
     for place, i in enumerate(neurons):
         axis = spare.pop(0)
-        plot_response(shown, int(i), axis, rows=codes is None)
+        plot_response(shown, int(i), axis, rows=codes is None, activation=network.activation)
         what = f"patch {i}" if filters else f"neuron {place + 1}"
         axis.set_title(f"{what}: strength {shown.strength[i]:.3g}, active in {100 * shown.active[i]:.0f} %", fontsize=9)
     if len(neurons):
