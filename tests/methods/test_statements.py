@@ -324,3 +324,12 @@ def test_labels_that_leave_structure_are_searched_again():
     assert "searched_again" not in best.details
     assert (again.status, best.status) == ("estimated", "estimated")
     assert again.details["cross_entropy"] == pytest.approx(best.details["cross_entropy"], rel=1e-8)
+
+
+def test_a_linear_function_of_one_hot_columns_and_an_intercept_is_left_open():
+    rng = np.random.default_rng(0)
+    X = np.eye(4)[rng.integers(4, size=300)]
+    y = X @ [1.0, 2.0, -1.0, 0.5] + 3.0 + 0.3 * rng.standard_normal(300)
+    result = PlantedRegressor(fit_intercept=True, fit_skip=True, random_state=0).fit(X, y).result_
+    assert (result.status, result.network.n_hidden) == ("ambiguous", 0)
+    assert "1 of 5 directions of the parameters are left open" in result.reason

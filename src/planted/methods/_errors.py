@@ -145,25 +145,28 @@ def smooth_objective(problem: Problem, network: Any) -> Any:
 def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = ()) -> str:
     """What the rows leave open, in words, beyond `symmetric` directions; empty if nothing.
 
-    Inputs are named where no more than half of them are concerned, otherwise neurons.
+    Inputs are named where no more than half of them are concerned, otherwise neurons; without neurons it is the linear
+    part that may be open.
     """
     count = errors.n_parameters - errors.rank - symmetric
     if count <= 0:
         return ""
     words = f"{count} of {errors.n_parameters - symmetric} directions of the parameters are left open"
-    reached = errors.weights
-    if reached is None or reached.ndim != 2 or symmetric:
+    layer = "weights" if errors.estimate.get("weights", np.ones(1)).size else "skip"
+    if layer not in errors.errors or symmetric:
         return words
-    start = sum(value.size for name, value in errors.estimate.items() if name < "weights")
-    weights = errors.estimate["weights"]
+    reached = np.atleast_2d(errors.errors[layer])
+    start = sum(value.size for name, value in errors.estimate.items() if name < layer)
+    weights = np.atleast_2d(errors.estimate[layer])
     moves = errors.flat_directions[start : start + reached.size].reshape(*reached.shape, -1)
-    if errors.network.activation.homogeneity is not None:
+    if layer == "weights" and errors.network.activation.homogeneity is not None:
         # A direction left open is known up to the scale of each neuron: the multiple that moves fewest weights.
         scale = np.where(weights == 0, 1.0, weights)[..., None]
         moves = moves - np.median(moves / scale, axis=1, keepdims=True) * weights[..., None]
     moved = np.abs(moves).max(axis=2, initial=0.0)
     open_ = moved > _MOVED * max(float(moved.max(initial=0.0)), 1e-300)
-    for name, along, limit in (("inputs", 0, reached.shape[1] / 2), ("neurons", 1, reached.shape[0])):
+    kinds = [("inputs", 0, reached.shape[1] / 2), ("neurons", 1, reached.shape[0] if layer == "weights" else 0)]
+    for name, along, limit in kinds:
         places = np.flatnonzero(open_.any(axis=along))
         if 0 < len(places) <= limit:
             called = names if name == "inputs" and len(names) == reached.shape[1] else range(max(reached.shape))
