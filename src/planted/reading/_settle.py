@@ -137,6 +137,8 @@ def _step(pieces: Pieces, inputs: np.ndarray, residual: np.ndarray, weight: np.n
     one afterwards. Up to 4,000 unknowns by the normal equations, beyond by LSMR, for which no matrix is formed.
     """
     (k, d), m = pieces.normals.shape, len(pieces.constant)
+    if not np.all(np.isfinite(residual)):  # a step before led nowhere
+        return pieces
     z = inputs[:, :-1] @ pieces.normals.T + pieces.offsets
     active = (z > 0) * weight[:, None]
     outer = np.concatenate([active * z if m > 1 else np.empty((len(z), 0)), inputs * weight[:, None]], axis=1)

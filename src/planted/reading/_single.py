@@ -18,6 +18,7 @@ from planted.reading._trace import sharpen, trace_line
 from planted.reading._values import CountedNetwork
 
 _LINES = 40
+_MORE, _SOME = 2, 8
 _IDLE, _PATIENT = 3, 8
 _COARSER, _FINER = 2.0, 0.3
 _SAME = 1e-3
@@ -45,12 +46,15 @@ def _read_lines(
     """Trace lines with the room for rounding that the second of two surveys has; the number of kinks that were lost."""
     survey, look = surveys
     noise, idle, settled, close, fine = look.noise, 0, -1, False, False
-    known, lost = Pieces.none(frame.n_inputs, survey.outputs), 0
+    known, lost, most = Pieces.none(frame.n_inputs, survey.outputs), 0, 0
     for attempt in range(_LINES):
         frame.query.stage = f"line {attempt + 1}, {known.count} neurons"
         traced, missed = trace_line(frame, known, look, rng, noise, reach)
         lost = lost if fine else missed  # down to rounding, kinks are lost of any network
         known = merge(known, traced, survey.radius)
+        most = most or _MORE * (traced.count + missed) + _SOME
+        if known.count > most:  # a line meets all hyperplanes, but for weak ones: these kinks have no end
+            break
         noise = _COARSER * look.noise  # what is subtracted from now on is off by about the rounding of an answer
         if traced.count:
             known = sharpen(frame, known, look, rng)

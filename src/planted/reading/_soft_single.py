@@ -19,7 +19,8 @@ from planted.reading._corners import BUMPS, State
 from planted.reading._kinks import Pieces
 from planted.reading._orient import COARSE, orient, relu_network
 from planted.reading._piecewise import State as PiecewiseState
-from planted.reading._polish import polish_coarse, with_rounding
+from planted.reading._places import beside_hyperplanes
+from planted.reading._polish import SLOPES, polish_coarse, with_rounding
 from planted.reading._query import Frame
 from planted.reading._saturating import Far
 from planted.reading._single import read_single
@@ -36,6 +37,8 @@ _POINTS, _WIDTH = 61, 8.0
 _LENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)
 _CLOSE = 0.1
 _ATTEMPTS = 2
+_ROWS, _SCALES = 8, (0.5, 1.0, 3.0, 30.0)
+_FARTHEST, _EVALUATIONS = 12.0, 200
 
 
 def read_soft_single(frame: Frame, survey: Survey, far: Far, rng: np.random.Generator, state: State) -> None:
@@ -84,8 +87,9 @@ def _with_bumps(frame: Frame, pieces: Pieces, scale: float, rng: np.random.Gener
         relu, determined = relu_network(pieces), False
     normals = relu.weights / np.linalg.norm(relu.weights, axis=1, keepdims=True)
     lines = [_across(frame, normals, i, relu.output[:, i], scale, rng) for i in range(len(normals))]
-    count = 3 * sum(normals.shape) + 20
-    points = rng.standard_normal((count, frame.n_inputs)) * rng.choice([1.0, 3.0, 30.0], (count, 1))
+    count = _ROWS * (2 * len(normals) + frame.n_inputs) + 20
+    points = rng.standard_normal((count, frame.n_inputs)) * rng.choice(_SCALES, (count, 1))
+    points[::2] = beside_hyperplanes(points[::2], normals, np.zeros(len(normals)), scale, rng)
     answers = frame(points)
     best: tuple[float, Network | None] = (np.inf, None)
     for name in BUMPS:
@@ -98,9 +102,59 @@ def _with_bumps(frame: Frame, pieces: Pieces, scale: float, rng: np.random.Gener
             if not total < cost:
                 break
             network, cost = fresh, total
+        if network is not None:
+            network, cost = _together(network, (normals, relu.output / (_OUT * scale)), (points, answers))
         if cost < best[0]:
             best = (cost, network)
     return best[1], determined
+
+
+def _together(
+    network: Network, far: tuple[np.ndarray, np.ndarray], asked: tuple[np.ndarray, np.ndarray]
+) -> tuple[Network, float]:
+    """Lengths and biases of all neurons fitted at once, and what is left; directions and jumps are those from far out.
+
+    f(x) = Σ_i (A_i/s_i) φ(s_i (v_i·x − t_i)) + slope·x + constant. There are two unknowns a neuron, s_i and t_i, beside
+    the linear part, so that bumps which overlap are told apart where lines across a single one are not enough.
+    """
+    (points, answers), (normals, jumps), name = asked, far, network.activation.name
+    phi, slope, k, m = function_of(name), SLOPES[name], len(normals), len(jumps)
+    along = points @ normals.T
+    linear = np.ones((len(points), 1)) if network.skip is None else np.column_stack([points, np.ones(len(points))])
+    level = np.abs(answers).max(axis=1)
+    weight = 1 / (level + max(float(np.median(level)), 1e-300))
+
+    def parts(p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        lengths, shifts = np.exp(np.clip(p[:k], -_FARTHEST, _FARTHEST)), p[k : 2 * k]
+        return lengths, along - shifts, p[2 * k :].reshape(-1, m)
+
+    def left(p: np.ndarray) -> np.ndarray:
+        lengths, u, rest = parts(p)
+        miss: np.ndarray = (phi(lengths * u) / lengths) @ jumps.T + linear @ rest - answers
+        return (weight[:, None] * miss).ravel()
+
+    def derivatives(p: np.ndarray) -> np.ndarray:
+        lengths, u, _ = parts(p)
+        bend = slope(lengths * u)
+        inner = np.concatenate([u * bend - phi(lengths * u) / lengths, -bend], axis=1) * weight[:, None]
+        hidden = (inner[:, None] * np.tile(jumps, (1, 2))).reshape(len(points) * m, -1)
+        outer = np.einsum("nj,ml->nmjl", weight[:, None] * linear, np.eye(m)).reshape(len(points) * m, -1)
+        return np.hstack([hidden, outer])
+
+    size = np.linalg.norm(network.weights, axis=1).clip(1e-300)
+    rest = np.atleast_2d(network.intercept)
+    if network.skip is not None:
+        rest = np.vstack([network.skip.T, rest])
+    start = np.concatenate([np.log(size), -np.asarray(network.bias) / size, rest.ravel()])
+    fit = least_squares(left, start, derivatives, method="trf", x_scale="jac", max_nfev=_EVALUATIONS)
+    lengths, _, rest = parts(fit.x)
+    return network.replace(
+        weights=lengths[:, None] * normals,
+        bias=-lengths * fit.x[k : 2 * k],
+        output=jumps / lengths,
+        intercept=rest[-1],
+        **({"skip": rest[:-1].T} if network.skip is not None else {}),
+    ), float(fit.cost)
 
 
 def _across(
