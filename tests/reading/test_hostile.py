@@ -6,8 +6,11 @@ from scipy import special
 
 from planted import Network, match, read
 from planted.reading import ModelError
+from planted.reading._kinks import Pieces
 from planted.reading._lines import Line, find_kinks
-from planted.reading._settle import by_normal_equations, by_products
+from planted.reading._query import Frame, Query, Source
+from planted.reading._settle import by_normal_equations, by_products, settle
+from planted.reading._survey import survey
 
 FUNCTIONS = {
     "relu": lambda z: np.maximum(z, 0),
@@ -170,6 +173,23 @@ def test_relu_neurons_that_cancel_far_out():
     reading = read(hats, 5, random_state=0)
     assert reading.status == "recovered", reading.reason
     assert reading.network.n_hidden == 9
+
+
+def test_a_weak_neuron_that_no_line_has_shown_is_added():
+    _, W, b, a = made(6, 7, seed=10)
+    W, b, a = (np.asarray(part, np.float32) for part in (W, b, np.sign(a) * np.array([1, 1, 1, 1, 1, 1, 1e-3])))
+    query = Query(Source(lambda X: np.maximum(X.astype(np.float32) @ W.T + b, 0) @ a, 6))
+    frame, rng = Frame(query, np.zeros(6), np.ones(6)), np.random.default_rng(0)
+    length = np.linalg.norm(W, axis=1)
+    whole = Pieces(W / length[:, None], b / length, (a * length)[None], np.zeros((1, 6)), np.zeros(1), np.zeros(7))
+    settled = settle(frame, whole.only(np.arange(7) < 6), survey(frame, rng), rng)
+    assert settled.count == 7
+    assert np.abs(settled.normals[-1] @ whole.normals[-1]) > 1 - 1e-5
+
+
+def test_a_sharp_curve_of_one_input_is_not_asked_for_ever():
+    reading = read(lambda X: np.logaddexp(X @ [[100.0, -70.0]] + [30.0, 20.0], 0) @ [1.0, 2.0], 1, random_state=0)
+    assert reading.queries < 5000
 
 
 def test_steps_with_and_without_a_matrix_are_the_same():

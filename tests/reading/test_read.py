@@ -393,7 +393,8 @@ def test_saturating_float32_models_are_read_over_long_distances(name, d, k, outp
 
 
 @pytest.mark.parametrize(
-    ("name", "d", "k", "outputs"), [("softplus", 5, 6, None), ("gelu", 4, 5, 2), ("silu", 6, 4, None)]
+    ("name", "d", "k", "outputs"),
+    [("softplus", 5, 6, None), ("gelu", 4, 5, 2), ("silu", 6, 4, None), ("gelu", 4, 24, None)],
 )
 def test_soft_corners_in_float32_are_read_from_far_out_and_from_their_bumps(name, d, k, outputs):
     net = teacher(name, d, k, seed=22, outputs=outputs)
@@ -403,7 +404,7 @@ def test_soft_corners_in_float32_are_read_from_far_out_and_from_their_bumps(name
     assert reading.status == "recovered", reading.reason
     assert reading.network.activation.name == name
     assert reading.network.n_hidden == k
-    assert match(reading.network, net).weight_error < 1e-4
+    assert match(reading.network, net).weight_error < (1e-4 if k < 20 else 1e-3)
 
 
 def test_the_engine_is_bounded_by_steps(monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from planted.reading._kinks import Pieces
+from planted.reading._kinks import Pieces, unit
 from planted.reading._places import beside_hyperplanes
 from planted.reading._query import Frame
 from planted.reading._survey import Survey
@@ -22,6 +22,8 @@ _TWICE, _WEDGE = 0.2, 3
 _CLOSER = 4.0
 _SCALES = (1.0, 3.0, 30.0)  # near by alone, rounding would not say how steep the function is far out
 _WEAK = 1e-3
+_ADDED, _STARTS, _STEPS_ALONE, _GAIN = 6, 12, 25, 0.999
+_CLEAR, _PARTLY, _LESS = 3.0, 0.03, 0.9
 
 
 def unknowns(pieces: Pieces) -> int:
@@ -35,7 +37,10 @@ def unknowns(pieces: Pieces) -> int:
 
 
 def settle(frame: Frame, pieces: Pieces, survey: Survey, rng: np.random.Generator) -> Pieces:
-    """Jumps, slope and constant by least squares on fresh questions, then Gauss–Newton steps on all numbers."""
+    """Jumps, slope and constant by least squares on fresh questions, then Gauss–Newton steps on all numbers.
+
+    Where more than rounding is left, weak neurons were missed: they are added one by one while that helps.
+    """
     (k, d), m = pieces.normals.shape, len(pieces.constant)
     radius, noise = survey.radius, survey.noise
     size = unknowns(pieces)
@@ -49,22 +54,76 @@ def settle(frame: Frame, pieces: Pieces, survey: Survey, rng: np.random.Generato
     points = np.concatenate([points, *_wedges(pieces, wider, rng)])
     count, answers = len(points), frame(points)
     weight = 1 / (1 + np.linalg.norm(points, axis=1) / radius)
-    inputs = np.column_stack([points, np.ones(count)])
     hidden = np.maximum(points @ pieces.normals.T + pieces.offsets, 0)
-    columns = np.hstack([hidden, inputs]) * weight[:, None]
+    columns = np.hstack([hidden, points, np.ones((count, 1))]) * weight[:, None]
     solution = np.linalg.lstsq(columns, answers * weight[:, None], rcond=1e-9)[0]
     pieces = replace(pieces, jumps=solution[:k].T, slope=solution[k:-1].T, constant=solution[-1])
     strength = np.linalg.norm(pieces.jumps, axis=0)
-    best, least = pieces.only(strength * radius > _VISIBLE * noise), np.inf
-    pieces = best
-    for _ in range(steps + 1):
+    data = (points, answers, weight)
+    best, least = _steps(pieces.only(strength * radius > _VISIBLE * noise), data, steps)
+    level = float(np.std(answers * weight[:, None], axis=0).max())
+    if steps and _CLEAR * survey.deviation < least < _PARTLY * level:
+        points = rng.standard_normal((3 * size // m, d))
+        near = (points, frame(points), 1 / (1 + np.linalg.norm(points, axis=1) / radius))
+        data = (np.vstack([data[0], near[0]]), np.vstack([data[1], near[1]]), np.append(data[2], near[2]))
+        best, least = _steps(best, data, steps)
+        for _ in range(_ADDED):
+            more, miss = _steps(_with_another(best, near, rng), data, steps)
+            if miss > _LESS * least:
+                break
+            best, least = more, miss
+            if least < _CLEAR * survey.deviation:
+                break
+    return _once(_needed(best, *data), *data)
+
+
+def _steps(
+    pieces: Pieces, data: tuple[np.ndarray, np.ndarray, np.ndarray], most: int, least_gain: float = 1.0
+) -> tuple[Pieces, float]:
+    """Gauss–Newton steps while they help, at most so many, on points, answers and weights; and what is left (rms)."""
+    points, answers, weight = data
+    inputs = np.column_stack([points, np.ones(len(points))])
+    best, least = pieces, np.inf
+    for _ in range(most + 1):
         residual = (answers - pieces(points)) * weight[:, None]
         miss = float(np.sqrt(np.mean(residual**2)))
-        if not miss < least:
+        if not miss < least_gain * least:
             break
         best, least = pieces, miss
         pieces = _step(pieces, inputs, residual, weight)
-    return _once(_needed(best, points, answers, weight), points, answers, weight)
+    return best, least
+
+
+def _with_another(pieces: Pieces, data: tuple[np.ndarray, np.ndarray, np.ndarray], rng: np.random.Generator) -> Pieces:
+    """The pieces with the one neuron more that explains most of what is left, from several random hyperplanes.
+
+    Where a weak neuron is missing, the others have moved to make up for it. What they cannot make up for still points
+    to it.
+    """
+    (_, d), m = pieces.normals.shape, len(pieces.constant)
+    points, answers, weight = data
+    rest = (points, answers - pieces(points), weight)
+    inputs = np.column_stack([points, np.ones(len(points))]) * weight[:, None]
+    best, least = Pieces.none(d, m), np.inf
+    for _ in range(_STARTS):
+        normal, offset = unit(rng, d), rng.standard_normal()
+        hidden = np.maximum(points @ normal + offset, 0) * weight
+        solution = np.linalg.lstsq(np.column_stack([hidden, inputs]), rest[1] * weight[:, None], rcond=1e-9)[0]
+        start = Pieces(
+            normal[None], np.array([offset]), solution[:1].T, solution[1:-1].T, solution[-1], error=np.zeros(1)
+        )
+        one, miss = _steps(start, rest, _STEPS_ALONE, _GAIN)
+        if miss < least:
+            best, least = one, miss
+    return replace(
+        pieces,
+        normals=np.vstack([pieces.normals, best.normals]),
+        offsets=np.append(pieces.offsets, best.offsets),
+        jumps=np.hstack([pieces.jumps, best.jumps]),
+        slope=pieces.slope + best.slope,
+        constant=pieces.constant + best.constant,
+        error=np.append(pieces.error, best.error),
+    )
 
 
 def _nearest(pieces: Pieces, i: int) -> tuple[int, float, float]:
@@ -156,6 +215,11 @@ def _step(pieces: Pieces, inputs: np.ndarray, residual: np.ndarray, weight: np.n
     )
 
 
+def _positive(scale: np.ndarray) -> np.ndarray:
+    """Lengths of columns, one instead of zero: a neuron that is active nowhere stays where it is."""
+    return np.where(scale > 1e-150, scale, 1.0)
+
+
 def by_normal_equations(
     active: np.ndarray, inputs: np.ndarray, outer: np.ndarray, jumps: np.ndarray, residual: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -164,7 +228,7 @@ def by_normal_equations(
     inner = np.einsum("nk,nd,mk->nmkd", active, inputs, jumps).reshape(n * m, -1)
     matrix = np.hstack([inner, np.einsum("nj,ml->nmlj", outer, np.eye(m)).reshape(n * m, -1)])
     gram = matrix.T @ matrix
-    scale = np.sqrt(np.diag(gram)).clip(1e-300)
+    scale = _positive(np.sqrt(np.diag(gram)))
     gram /= np.outer(scale, scale)
     gram[np.diag_indices_from(gram)] += 1e-9
     change = cho_solve(cho_factor(gram), matrix.T @ residual.ravel() / scale) / scale
@@ -177,7 +241,7 @@ def by_products(
     """The same from products with the matrix of derivatives, each of which costs n·k·(d + m)."""
     (n, k), m, d = active.shape, len(jumps), inputs.shape[1]
     sizes = np.sqrt(np.square(active).T @ np.square(inputs) * np.sum(jumps**2, axis=0)[:, None])
-    scale = np.concatenate([sizes.ravel(), np.tile(np.linalg.norm(outer, axis=0), m)]).clip(1e-300)
+    scale = _positive(np.concatenate([sizes.ravel(), np.tile(np.linalg.norm(outer, axis=0), m)]))
 
     def product(v: np.ndarray) -> np.ndarray:
         change = v / scale
