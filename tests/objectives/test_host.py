@@ -1,10 +1,12 @@
-"""Small squared losses in NumPy against the compiled programs, which come from automatic differentiation."""
+"""Small losses in NumPy against the compiled programs, which come from automatic differentiation."""
 
 import jax
 import numpy as np
 import pytest
 
-from planted import activations, objectives
+from planted import ConvNetwork, activations, objectives
+from planted.certificates import _kinks
+from planted.methods._filter_polish import ConvChart
 from planted.names import ACTIVATIONS
 from planted.numerics.precision import float64
 from planted.objectives import _base, _fit, _host
@@ -37,11 +39,36 @@ def made(name, kind):
     return loss, {part: np.asarray(rng.standard_normal(shape)) for part, shape in shapes.items()}
 
 
+def made_filters(name, kind):
+    rng = np.random.default_rng(1)
+    patches, y = rng.standard_normal((40, 3, 2)), rng.standard_normal(40)
+    if kind == "several":
+        loss = objectives.ConvFilters(patches, y, name)
+        return loss, {"filters": rng.standard_normal((2, 2)), "output": rng.standard_normal((2, 3))}
+    loss = objectives.ConvSquared(patches, y, name)
+    if kind == "chart":
+        return ConvChart.at(loss, ConvNetwork([0.5, -1.0], rng.standard_normal(3), name))
+    return loss, {"filter": rng.standard_normal(2), "output": rng.standard_normal(3)}
+
+
 @pytest.mark.parametrize("kind", ["dense", "symmetric"])
 @pytest.mark.parametrize("name", CASES)
-@float64
 def test_the_host_computes_what_the_program_does(name, kind):
-    loss, params = made(name, kind)
+    compare(*made(name, kind))
+
+
+@pytest.mark.parametrize("kind", ["one", "several", "chart"])
+@pytest.mark.parametrize("name", ["relu", "tanh"])
+def test_the_host_computes_filters_as_the_program_does(name, kind):
+    loss, params = made_filters(name, kind)
+    compare(loss, params)
+    nearest = float64(_kinks._nearest)(loss, params, np.zeros(1))
+    np.testing.assert_allclose(_host.kink_distances(loss, params, (0.0,)).min(axis=0), nearest, rtol=1e-11)
+
+
+@float64
+def compare(loss, params):
+    """Value, gradient, curvature and Hessian of the host with those of compiled programs."""
     assert _host.is_small(loss, params)
     value, gradient = _host.value_and_gradient(loss, params)
     other, slope = _base._evaluate_with_gradient(loss, params)

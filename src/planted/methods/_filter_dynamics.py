@@ -183,8 +183,12 @@ def fates(
     opposite = stationary_points(target, mean_square)[-1].output
     rest = (to_jax(target.filter), to_jax(target.output), to_jax(opposite))
     points = to_jax(params)
-    codes = jax.vmap(lambda v, a: fate_code(v, a, *rest, near))(points["filter"], points["output"])
-    return [FATES[code] for code in np.asarray(codes)]
+    return [FATES[code] for code in np.asarray(_codes(points["filter"], points["output"], *rest, near))]
+
+
+@partial(jax.jit, static_argnames="near")
+def _codes(v: jax.Array, a: jax.Array, w: jax.Array, b: jax.Array, opposite: jax.Array, near: Any) -> jax.Array:
+    return jax.vmap(lambda one, output: fate_code(one, output, w, b, opposite, near))(v, a)
 
 
 def _measure(v: jax.Array, a: jax.Array, w: jax.Array, b: jax.Array) -> tuple[jax.Array, ...]:

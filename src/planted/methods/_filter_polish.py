@@ -15,7 +15,16 @@ from scipy.linalg import null_space
 from planted.activations import Activation
 from planted.networks import ConvNetwork
 from planted.numerics.precision import float64, to_jax
-from planted.objectives import ConvSquared, Fit, Model, Params, SquaredError, curvature_matrix
+from planted.objectives import (
+    ConvSquared,
+    FilterCoordinates,
+    Fit,
+    Model,
+    Params,
+    SquaredError,
+    curvature_matrix,
+    is_small,
+)
 from planted.rows import Block, over_rows
 from planted.solvers import Descent, least_squares
 
@@ -25,6 +34,7 @@ class FilterChart(Model):
 
     _arrays = ("base", "basis")
     _static = ("activation",)
+    on_host = True
 
     def __init__(self, activation: Activation, base: jax.Array, basis: jax.Array) -> None:
         self.activation, self.base, self.basis = activation, base, basis
@@ -45,6 +55,12 @@ class FilterChart(Model):
     def predict(self, params: Params, x: jax.Array) -> jax.Array:
         """Network output (r,) for patches x (r, k, p), traceable."""
         return self.activation(self.preactivations(params, x)) @ params["output"]
+
+    def filter_coordinates(self, params: Params) -> FilterCoordinates:
+        """base + basis·tangent."""
+        base, basis = np.asarray(self.base), np.asarray(self.basis)
+        filters = (base + basis @ np.asarray(params["tangent"]))[None]
+        return FilterCoordinates("tangent", filters, np.asarray(params["output"])[None], basis)
 
     def params(self, network: ConvNetwork) -> dict[str, np.ndarray]:
         """The place of a canonical network in the chart."""
@@ -165,8 +181,11 @@ def residual_test(objective: ConvSquared, network: ConvNetwork, whitener: np.nda
     >>> 0.09 < test.noise < 0.11, test.excess < 4
     (True, True)
     """
-    params = to_jax({"filter": network.filter, "output": network.output})
-    first, second, square = _residual_moments(objective, params, to_jax(whitener))
+    params = {"filter": network.filter, "output": network.output}
+    if is_small(objective, params):
+        first, second, square = _moments_on_host(objective, network, whitener)
+    else:
+        first, second, square = _residual_moments(objective, to_jax(params), to_jax(whitener))
     n = float(objective.rows.total_weight)
     freedom = max(n - network.patch_size - network.n_patches + 1, 1.0)
     second = np.asarray(second)
@@ -174,6 +193,15 @@ def residual_test(objective: ConvSquared, network: ConvNetwork, whitener: np.nda
     return ResidualTest(
         noise=math.sqrt(float(square) * n / freedom), excess=(statistic - second.size) / math.sqrt(2 * second.size)
     )
+
+
+def _moments_on_host(
+    objective: ConvSquared, network: ConvNetwork, whitener: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means of r U, r² U² and r² in NumPy, as :func:`block_residual_moments` adds them up."""
+    x, y, weight = objective.rows.on_host  # type: ignore[attr-defined]
+    r, u = y[:, 0] - network.predict(x), x @ whitener
+    return np.tensordot(weight * r, u, 1), np.tensordot(weight * r * r, u * u, 1), np.sum(weight * r * r)
 
 
 def block_residual_moments(

@@ -17,7 +17,6 @@ from planted.activations import Activation
 from planted.networks._dense import DENSE, Network
 from planted.networks._format import Form, ModelFileError, read_model, stored_about, stored_activation, write_model
 from planted.networks._signature import Signature, stored_signature
-from planted.numerics.precision import float64
 from planted.numerics.validation import as_matrix
 
 SHARED = Form("planted-conv-network", frozenset({"filter", "output"}), frozenset({"filter", "output"}))
@@ -97,7 +96,6 @@ class ConvNetwork:
         """Number of inputs p in a patch."""
         return len(self.filter)
 
-    @float64
     def predict(self, Z: ArrayLike) -> np.ndarray:
         """Outputs (n,) for patches Z (n, k, p), or for flat rows (n, k·p), patch after patch."""
         patches = as_patches("Z", Z, self.n_patches)
@@ -107,7 +105,7 @@ class ConvNetwork:
         block = max(1, _BLOCK_ENTRIES // (self.n_patches * self.patch_size))
         for start in range(0, len(patches), block):
             part = slice(start, start + block)
-            result[part] = np.asarray(self.traced(jnp.asarray(patches[part])))
+            result[part] = self.activation(patches[part] @ self.filter) @ self.output
         return result
 
     def traced(self, z: Any) -> Any:

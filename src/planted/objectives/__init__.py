@@ -36,6 +36,7 @@ from planted.objectives._full_rank import (
 )
 from planted.objectives._hermite24 import Hermite24, PopulationHermite24
 from planted.objectives._host import is_small, kink_distances
+from planted.objectives._host_filters import FilterCoordinates
 from planted.objectives._jacobian_gram import jacobian_gram
 from planted.objectives._landscape import AssumptionError, Landscape, PopulationLandscape, orthonormal
 from planted.objectives._likelihood import (
@@ -82,6 +83,7 @@ __all__ = [
     "ConvSquared",
     "Curvature",
     "Dense",
+    "FilterCoordinates",
     "Filters",
     "Fit",
     "Flat",

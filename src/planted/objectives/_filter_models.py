@@ -10,6 +10,7 @@ import numpy as np
 
 from planted import activations
 from planted.networks import ConvNetwork, Network
+from planted.objectives._host_filters import FilterCoordinates, unit_coordinates
 from planted.objectives._models import Model, Params, check_names, flatten, lengths, unit
 from planted.objectives._paths import Arrays, Candidates
 
@@ -32,6 +33,7 @@ class SharedFilter(Model):
     """
 
     _static = ("activation", "normalised_filter")
+    on_host = True
 
     def __init__(self, activation: Any = "relu", normalised_filter: bool | None = None) -> None:
         self.activation = activations.get(activation)
@@ -54,6 +56,13 @@ class SharedFilter(Model):
     def predict(self, params: Params, x: jax.Array) -> jax.Array:
         """Network output (r,) for patches x (r, k, p)."""
         return self.activation(self.preactivations(params, x)) @ params["output"]
+
+    def filter_coordinates(self, params: Params) -> FilterCoordinates:
+        """The filter, or its direction."""
+        weights, output = np.asarray(params["filter"]), np.asarray(params["output"])
+        if self.normalised_filter:
+            return unit_coordinates("filter", weights, output)
+        return FilterCoordinates("filter", weights[None], output[None])
 
     def params(self, network: ConvNetwork) -> dict[str, np.ndarray]:
         """Filter and output; where filters are normalised those of the canonical network."""
@@ -123,6 +132,7 @@ class Filters(Model):
     """
 
     _static = ("activation", "n_patches")
+    on_host = True
 
     def __init__(self, activation: Any, n_patches: int) -> None:
         self.activation, self.n_patches = activations.get(activation), int(n_patches)
@@ -146,6 +156,10 @@ class Filters(Model):
     def predict(self, params: Params, x: jax.Array) -> jax.Array:
         """Network output (r,) for patches x (r, k, p)."""
         return jnp.einsum("rkf,fk->r", self.activation(self.preactivations(params, x)), params["output"])
+
+    def filter_coordinates(self, params: Params) -> FilterCoordinates:
+        """The filters as they are."""
+        return FilterCoordinates("filters", np.asarray(params["filters"]), np.asarray(params["output"]))
 
     def params(self, network: Network) -> dict[str, np.ndarray]:
         """Filters and outputs of a network made by :meth:`network`."""

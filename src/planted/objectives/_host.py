@@ -1,4 +1,4 @@
-r"""Losses of small dense networks on the host, in NumPy: nothing has to be compiled for a first answer.
+r"""Losses of small networks on the host, in NumPy: nothing has to be compiled for a first answer.
 
 A compiled program pays for itself when it is used for long. A network of a few neurons on a few thousand rows is
 fitted in less time than one program takes to compile. With z = Wx + b, features f = ψ(z), predictions p = Af + Sx +
@@ -7,7 +7,8 @@ c, slopes r of the loss (p − y for squared errors) of weight w and u = Aᵀr �
     ∂/∂A = Σ w r fᵀ,   ∂/∂W = Σ w u xᵀ,   ∂/∂b = Σ w u,   ∂/∂S = Σ w r xᵀ,   ∂/∂c = Σ w r,
 
 and the Hessian is JᵀCJ, C the curvature of the loss, plus Σ w (Aᵀr)_i ψ''(z_i) x̃x̃ᵀ for each neuron, x̃ = (x, 1), and
-Σ w r_o ψ'(z_i) x̃ between output weight (o, i) and the neuron's row.
+Σ w r_o ψ'(z_i) x̃ between output weight (o, i) and the neuron's row. Those of filters that patches share are in
+:mod:`planted.objectives._host_filters`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,13 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from planted.objectives._host_filters import (
+    FilterCoordinates,
+    jacobian,
+    neurons,
+    predictions,
+    second_derivatives,
+)
 from planted.objectives._host_losses import bends, curved, slopes, values
 from planted.objectives._losses import SMALLEST, BernoulliMean
 
@@ -33,7 +41,7 @@ _WHOLE, _PIECE = 1 << 20, 1 << 17
 
 class Point(NamedTuple):
     """What every sum needs: rows x (n, d), weights (n,) that sum to one, features, slopes (n, k), and of the loss its
-    predictions and its slopes, `residual`, (n, m).
+    predictions and its slopes, `residual`, (n, m). Rows of patches (n, k, p) have their `filters` in place of outputs.
     """
 
     x: np.ndarray
@@ -45,10 +53,11 @@ class Point(NamedTuple):
     residual: np.ndarray
     output: np.ndarray
     complement: np.ndarray | None = None
+    filters: FilterCoordinates | None = None
 
 
 def is_small(objective: Any, params: Any, work: int = LARGEST_WORK) -> bool:
-    """Whether an objective at these parameters is one for the host: dense, a known loss and activation, few rows.
+    """Whether an objective at these parameters is one for the host: a known model, loss and activation, few rows.
 
     >>> from planted.objectives import Squared
     >>> loss = Squared(np.ones((4000, 300)), np.ones(4000))
@@ -56,19 +65,23 @@ def is_small(objective: Any, params: Any, work: int = LARGEST_WORK) -> bool:
     [True, False]
     """
     model, rows = objective.model, objective.rows
-    if not (objective.on_host and isinstance(params, dict) and "weights" in params):
+    if not (objective.on_host and isinstance(params, dict)):
         return False
     leaves = [*jax.tree.leaves(params), *jax.tree.leaves(model), *jax.tree.leaves(rows)]
     if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
         return False
+    if "weights" not in params:
+        shared = model.filter_coordinates(params)
+        return shared is not None and rows.size * int(np.prod(rows.shape)) * len(shared.filters) <= work
     k, d = np.shape(params["weights"])
-    neurons = rows.size * max(k, 1)
-    return neurons * d <= (max(work, MANY_INPUTS_WORK) if neurons <= FEW_NEURONS else work)
+    dense = rows.size * max(k, 1)
+    return dense * d <= (max(work, MANY_INPUTS_WORK) if dense <= FEW_NEURONS else work)
 
 
 def _pieces(objective: Any) -> list[slice]:
     """Rows that stay in the cache together."""
-    n, d = objective.rows.on_host[0].shape
+    x = objective.rows.on_host[0]
+    n, d = len(x), int(np.prod(x.shape[1:]))
     if n * d <= _WHOLE:
         return [slice(None)]
     step = max(_PIECE // d, 1)
@@ -78,7 +91,14 @@ def _pieces(objective: Any) -> list[slice]:
 def at(objective: Any, params: dict[str, Any], rows: slice = slice(None)) -> Point:
     """The objective's rows at a point, or some of them."""
     x, y, weight = (part[rows] for part in objective.rows.on_host)
-    model, weights = objective.model, np.asarray(params["weights"])
+    model = objective.model
+    shared = model.filter_coordinates(params)
+    if shared is not None:
+        parts = neurons(model.activation, x, shared)
+        prediction = predictions(parts[1], shared)
+        residual = slopes(objective.loss, prediction, y)
+        return Point(x, weight, *parts, prediction, residual, shared.output, filters=shared)
+    weights = np.asarray(params["weights"])
     z = x @ weights.T
     if model.bias:
         z = z + np.asarray(params["bias"])
@@ -97,8 +117,8 @@ def at(objective: Any, params: dict[str, Any], rows: slice = slice(None)) -> Poi
         # 1 − φ(z) = φ(−z) where φ is odd about 1/2, which keeps digits that the subtraction loses.
         complement = act(-z) @ output.T if model.mirrored else 1 - prediction
     residual = slopes(objective.loss, prediction, y, complement)
-    neurons = feature.astype(x.dtype), slope.astype(x.dtype)
-    return Point(x, weight, z, *neurons, prediction, residual, output, complement)
+    both = feature.astype(x.dtype), slope.astype(x.dtype)
+    return Point(x, weight, z, *both, prediction, residual, output, complement)
 
 
 def _loss(objective: Any, point: Point, rows: slice) -> float:
@@ -149,6 +169,10 @@ def value_and_gradient(objective: Any, params: dict[str, Any]) -> tuple[float, d
 def _slopes(objective: Any, params: dict[str, Any], point: Point) -> dict[str, np.ndarray]:
     """The sums over the rows of a point that are the gradient, by name."""
     model, weighted = objective.model, point.weight[:, None] * point.residual
+    if point.filters is not None:
+        flat = np.einsum("nmp,nm->p", _jacobian(objective, params, point, slice(None)), weighted)
+        cuts = np.cumsum([np.size(params[name]) for name in sorted(params)])[:-1]
+        return dict(zip(sorted(params), np.split(flat, cuts), strict=True))
     u = (weighted @ point.output) * point.slope
     parts = {"weights": u.T @ point.x}
     if "output" in params:
@@ -165,6 +189,8 @@ def _slopes(objective: Any, params: dict[str, Any], point: Point) -> dict[str, n
 def _jacobian(objective: Any, params: dict[str, Any], point: Point, rows: slice) -> np.ndarray:
     """∂p/∂θ (r, m, p) of some rows, parameters by sorted name."""
     x, slope, feature = point.x[rows], point.slope[rows], point.feature[rows]
+    if point.filters is not None:
+        return jacobian(x, feature, slope, point.filters)
     n, m = len(x), len(point.output)
     each = np.broadcast_to(np.eye(m), (n, m, m))
     u = slope[:, None, :] * point.output
@@ -188,7 +214,7 @@ def curvature(objective: Any, params: dict[str, Any]) -> tuple[np.ndarray, np.nd
            [2.5, 2.5]])
     """
     point = at(objective, params)
-    n, m = len(point.x), len(point.output)
+    n, m = point.prediction.shape
     size = sum(np.size(leaf) for leaf in params.values())
     matrix, gradient = np.zeros((size, size)), np.zeros(size)
     step = max(1, _JACOBIAN_ENTRIES // (size * m))
@@ -219,7 +245,7 @@ def scores(objective: Any, params: dict[str, Any], class_weight: Any = None) -> 
     if class_weight is not None:
         factor = factor * np.asarray(class_weight)[objective.rows.on_host[1][:, 0].astype(int)]
     size = sum(np.size(leaf) for leaf in params.values())
-    step = max(1, _JACOBIAN_ENTRIES // (size * len(point.output)))
+    step = max(1, _JACOBIAN_ENTRIES // (size * point.prediction.shape[1]))
     for start in range(0, len(point.x), step):
         rows = slice(start, start + step)
         each = np.einsum("nmp,nm->np", _jacobian(objective, params, point, rows), point.residual[rows])
@@ -241,6 +267,9 @@ def hessian(objective: Any, params: dict[str, Any]) -> np.ndarray:
     names = sorted(params)
     starts = dict(zip(names, np.cumsum([0, *(np.size(params[name]) for name in names)]), strict=False))
     weighted = point.weight[:, None] * point.residual
+    if point.filters is not None:
+        curve = model.activation.derivative(point.z, 2)
+        return matrix + second_derivatives(point.x, weighted[:, 0], point.slope, curve, point.filters)
     bend = (weighted @ point.output) * model.activation.derivative(point.z, 2)
     (k, d), m = np.shape(params["weights"]), len(point.output)
     wide = np.column_stack([point.x, np.ones(len(point.x))]) if model.bias else point.x
@@ -271,16 +300,20 @@ def _beyond_expectation(objective: Any, params: dict[str, Any], point: Point) ->
 
 
 def kink_distances(objective: Any, params: dict[str, Any], kinks: tuple[float, ...]) -> np.ndarray:
-    """Relative distance (n, k) of every pre-activation to the nearest kink; infinite for a row of zeros.
+    """Relative distance (n, k) of every pre-activation to the nearest kink, of filters (n, patches × filters).
+
+    Infinite for a row of zeros.
 
     >>> from planted.objectives import Squared
     >>> kink_distances(Squared([[3.0]], [1.0]), {"weights": np.ones((1, 1)), "output": np.ones(1)}, (0.0,))
     array([[1.]])
     """
     x, point = objective.rows.on_host[0], at(objective, params)
-    bound = np.linalg.norm(x, axis=1)[:, None] * np.linalg.norm(np.asarray(params["weights"]), axis=1)
+    rows = np.asarray(params["weights"]) if point.filters is None else point.filters.filters
+    bound = np.linalg.norm(x, axis=-1)[..., None] * np.linalg.norm(rows, axis=1)
     if objective.model.bias:
         bound = bound + np.abs(np.asarray(params["bias"]))
     gaps = np.min([np.abs(point.z - kink) / np.maximum(bound + abs(kink), 1e-300) for kink in kinks], axis=0)
     # A row of zeros moves no pre-activation, so it makes no kink.
-    return np.where(np.any(x != 0, axis=1)[:, None], gaps, np.inf)
+    flat = x.reshape(len(x), -1)
+    return np.where(np.any(flat != 0, axis=1)[:, None], gaps.reshape(len(x), -1), np.inf)

@@ -19,6 +19,7 @@ from planted.activations import Activation
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.pytrees import Pytree
+from planted.objectives._host_filters import FilterCoordinates
 from planted.objectives._paths import Arrays, Candidates
 
 Params = Any
@@ -168,6 +169,10 @@ class Model(Pytree):
     def linear_between_kinks(self, arrays: Arrays) -> bool:
         """Whether predictions are linear in these parameters wherever no pre-activation crosses a kink."""
         return False
+
+    def filter_coordinates(self, params: Params) -> FilterCoordinates | None:
+        """The filters that patches share, for the host; None for a model without."""
+        return None
 
     on_host: bool = False
     """Whether the host knows its sums in NumPy; see :mod:`planted.objectives._host`."""

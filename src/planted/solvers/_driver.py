@@ -150,7 +150,15 @@ class _Chunks(Solver):
     def init(self, problem: Problem, params: Any) -> _Run:
         rule: Any = self.rule
         begin = partial(rule.init, problem)
-        state = jax.vmap(begin)(params) if self.side_by_side else begin(params)
+        if not self.side_by_side:
+            state = begin(params)
+        elif self.records_start:
+            # One after the other: where rows are few, no program has to be compiled for it.
+            starts = jax.tree.map(np.asarray, params)
+            each = [begin(jax.tree.map(itemgetter(i), starts)) for i in range(_restarts(starts))]
+            state = jax.tree.map(lambda *leaves: jax.device_put(np.stack([np.asarray(x) for x in leaves])), *each)
+        else:
+            state = jax.vmap(begin)(params)
         value = np.asarray(state.value if self.records_start else np.nan)
         return _Run(problem, state, value, np.full_like(value, np.nan))
 

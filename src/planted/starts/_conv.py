@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import jax
@@ -31,6 +32,7 @@ def output_radius(mean: float, variance: float, n_patches: int, activation: Acti
     return abs(mean / typical) / math.sqrt(n_patches)
 
 
+@partial(jax.jit, static_argnames=("patch_size", "n_patches"))
 def uniform_start(key: jax.Array, patch_size: int, n_patches: int, radius: Any) -> dict[str, jax.Array]:
     """A filter (p,) uniform on the unit sphere and outputs (k,) uniform in the ball of this radius, traceable.
 
@@ -47,6 +49,7 @@ def uniform_start(key: jax.Array, patch_size: int, n_patches: int, radius: Any) 
     return {"filter": v / jnp.linalg.norm(v), "output": a * scale / jnp.linalg.norm(a)}
 
 
+@jax.jit
 def sign_restarts(start: dict[str, jax.Array]) -> dict[str, jax.Array]:
     """The four restarts (v, a), (v, −a), (−v, a), (−v, −a) as arrays (4, p) and (4, k), traceable.
 

@@ -13,7 +13,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from planted.inputs import RadialLaw
@@ -58,7 +57,7 @@ class _Settled:
     def __call__(self, state: Any) -> bool:
         losses = np.asarray(state.value)
         lengths, slopes, changes = (
-            np.asarray(jnp.linalg.norm(part, axis=1))
+            np.linalg.norm(np.asarray(part), axis=1)
             for part in (state.params["filter"], state.gradient["filter"], state.gradient["output"])
         )
         # ‖v‖ ∂ℓ/∂v and √ℓ ∂ℓ/∂a have the units of the loss, whatever the scale of y and v.
