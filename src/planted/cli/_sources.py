@@ -197,9 +197,9 @@ class Place:
         place = dask_engine(self.scheduler) if self.engine == "dask" else None
         dtype = "float32" if self.float32 else None
         folder = self.checkpoint
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {"targets": targets}
         if folder is not None:
-            options = {"checkpoint": folder, "resume": self.resume, "keep_checkpoint": True}
+            options |= {"checkpoint": folder, "resume": self.resume, "keep_checkpoint": True}
         try:
             with checkpoint_named(folder):
                 rows = file_rows(self.data.resolve(), targets, columns, dtype=dtype, engine=place)
@@ -216,7 +216,7 @@ class Place:
         table = open_table(source_of(self.data), targets, features, labels=labels, **options)
         said = tuple(remark.sentence(command=True) for remark in table.remarks)
         X, y = self._held(table.X), self._held(table.y)
-        given = {"names": table.names} | self.table.sample_weight(self.data, table.rows)
+        given = {"names": table.names, "targets": table.targets} | self.table.sample_weight(self.data, table.rows)
         return Source(X, y, table.names, given, table.words, said, table.encoding)
 
     def _arrays(self, patch: str | None, patches: int | None) -> Source:
