@@ -57,16 +57,23 @@ class LeftOut:
     n_rows: float
 
     @classmethod
-    def of(cls, data: Observations, n_rows: float, seed: int = 0) -> LeftOut:
-        """At most 4,000 observations of `n_rows` that there are."""
+    def of(cls, data: Observations, n_rows: float, most: int = TESTED_ROWS, seed: int = 0) -> LeftOut:
+        """At most so many observations of `n_rows` that there are."""
         n = len(data.y)
         some = np.arange(n)
-        if n > TESTED_ROWS:
-            some = np.sort(np.random.default_rng(seed).choice(n, TESTED_ROWS, replace=False))
+        if n > most:
+            some = np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
         weight = np.ones(len(some)) if data.weight is None else data.weight[some] / np.mean(data.weight[some])
         y = data.y[some].reshape(len(some), -1)
         centred = y - np.average(y, axis=0, weights=weight)
         return cls(data, some, weight, float(np.mean(weight * np.sum(centred**2, axis=1))), max(n_rows, data.number))
+
+    def more(self, numbers: int) -> LeftOut | None:
+        """As many observations as models of so many numbers are affordable for; None if these are all."""
+        most = max(TESTED_ROWS, _ENTRIES // max(numbers, 1))
+        if len(self.some) >= min(most, len(self.data.y)):
+            return None
+        return LeftOut.of(self.data, self.n_rows, most)
 
     def squares(self, network: Network | ConvNetwork, *, intercept: bool) -> np.ndarray:
         """Squared error (s,) of the network in each row, left out, relative to the variance."""
@@ -132,6 +139,26 @@ class LeftOut:
         number = 1.0 if self.data.weight is None or not self.data.counted else self.data.weight[self.some, None]
         left_out = residual / (1 - np.minimum(leverage / np.maximum(number, 1.0), _FULL_LEVERAGE))
         return np.asarray(np.sum(left_out**2, axis=1)) / max(self.variance, 1e-300)
+
+
+def looked_at(
+    left: LeftOut, network: Network | ConvNetwork, n_parameters: int, *, intercept: bool
+) -> tuple[LeftOut, HeldOut | None]:
+    """The comparison, with more observations where few of them leave open whether the network is better.
+
+    >>> from planted.datasets import make_planted
+    >>> data = make_planted(20_000, 2, 1, noise=10.0, random_state=0)
+    >>> few = LeftOut.of(Observations(data.X, data.y), 20_000, most=50)
+    >>> compared(few, data.teacher, 2, intercept=False).unbeaten
+    ('mean', 'linear')
+    >>> left, held = looked_at(few, data.teacher, 2, intercept=False)
+    >>> len(left.some), held.unbeaten
+    (20000, ('linear',))
+    """
+    held = compared(left, network, n_parameters, intercept=intercept)
+    outputs = 1 if left.data.y.ndim == 1 else left.data.y.shape[1]
+    wider = left.more(n_parameters * outputs) if held is not None and held.unbeaten else None
+    return (left, held) if wider is None else (wider, compared(wider, network, n_parameters, intercept=intercept))
 
 
 def compared(left: LeftOut, network: Network | ConvNetwork, n_parameters: int, *, intercept: bool) -> HeldOut | None:

@@ -251,8 +251,9 @@ class _Contest(Sizes):
             return chosen
         data = observations(self.problem.survey)
         left = LeftOut.of(data, self.problem.survey.n_rows if self.problem.in_chunks else data.number)
-        if left.better(left.linear(), left.mean(), chosen.numbers - self.m):
-            return chosen
+        for looked in (left, left.more(chosen.numbers)):
+            if looked is not None and looked.better(looked.linear(), looked.mean(), chosen.numbers - self.m):
+                return chosen
         chosen.why = "no better than the mean on rows left out"
         return constant
 

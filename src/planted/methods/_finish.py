@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.methods._baselines import HeldOut, LeftOut, compared
+from planted.methods._baselines import HeldOut, LeftOut, looked_at
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import shortest_weights
 from planted.methods._errors import errors_of
@@ -59,7 +59,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     undetermined = "" if unique else about.undetermined
     if exact and not undetermined:
         undetermined = exchangeable(network, survey.X)
-    left = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
+    few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
+    left, held = looked_at(few, network, needed, intercept=intercept)
     facts = Facts(
         relative_loss=relative,
         largest_residual=worst_row(problem, network) if exact else np.inf,
@@ -79,7 +80,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         late=late,
         without_neurons="" if problem.n_hidden else "linear" if problem.free.skip else "constant",
         enough_neurons=0 if unique else fewer_neurons(problem, network, left, errors),
-        **held_out_facts(compared(left, network, needed, intercept=intercept)),
+        **held_out_facts(held),
     )
     verdict = judge(facts)
     if verdict.status == "misfit" and network.n_hidden and not late:

@@ -44,7 +44,6 @@ def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any
     if network.n_hidden < 2 or problem.unknowns > TESTED_UNKNOWNS or (sharp and loss <= EXACT):
         return 0
     sure = known and errors.relative_error < 1 / 3
-    squares = left.squares(network, intercept=problem.free.intercept)
     sample = problem.on_sample()
     least, now = 0, network
     while now.n_hidden > 1:
@@ -56,16 +55,21 @@ def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any
         smaller = refine(narrow, start).network
         if loss <= EXACT < _relative(sample, smaller):
             smaller = refine(narrow, _joined(sample, now)).network
-        if loss <= EXACT:
-            needed = _relative(sample, smaller) > EXACT
-        else:
-            rival = left.squares(smaller, intercept=problem.free.intercept)
-            numbers = problem.free.unknowns(problem.n_features, 1, problem.n_outputs)
-            needed = left.better(squares, rival, numbers * (network.n_hidden - smaller.n_hidden))
-        if needed:
+        if _relative(sample, smaller) > EXACT if loss <= EXACT else _is_better(problem, network, smaller, left):
             return least
         least, now = smaller.n_hidden, smaller
     return least
+
+
+def _is_better(problem: Problem, network: Network, smaller: Network, left: LeftOut) -> bool:
+    """Whether the network predicts rows left out better than a smaller one, by more rows where few do not tell."""
+    numbers = problem.free.unknowns(problem.n_features, 1, problem.n_outputs) * (network.n_hidden - smaller.n_hidden)
+    for looked in (left, left.more(problem.unknowns * problem.n_outputs)):
+        if looked is not None:
+            squares, rival = (looked.squares(one, intercept=problem.free.intercept) for one in (network, smaller))
+            if looked.better(squares, rival, numbers):
+                return True
+    return False
 
 
 def _relative(problem: Problem, network: Network) -> float:
