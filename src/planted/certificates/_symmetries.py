@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from planted.numerics.precision import float64
-from planted.objectives import Objective, Params, evaluate_with_gradient, flatten, named
+from planted.objectives import Objective, Params, evaluate, evaluate_with_gradient, flatten, is_small, named
 
 Arrays = dict[str, np.ndarray]
 
@@ -49,11 +48,11 @@ def _values(objective: Objective, points: Params) -> jax.Array:
 
 
 def _each_value(objective: Objective, points: list[Params]) -> np.ndarray:
-    """Values at several points: one program where it can be traced, otherwise one pass each."""
-    if not objective.traceable:
-        return np.array([float(objective.traced_value(point)) for point in points])
+    """Values at several points: on the host where rows are few, else in one program, or in a pass each."""
+    if not objective.traceable or is_small(objective, points[0]):
+        return np.array([float(evaluate(objective, point)) for point in points])
     padded = points + [points[0]] * (2 * _BATCH - len(points))
-    stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *padded)
+    stacked = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *padded)
     return np.asarray(_values(objective, stacked))[: len(points)]
 
 

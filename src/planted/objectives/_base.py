@@ -18,13 +18,13 @@ from planted.activations import Activation
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64, to_jax, to_numpy
 from planted.numerics.pytrees import Pytree
-from planted.objectives._host import HESSIAN_WORK, is_small
+from planted.objectives._host import HESSIAN_WORK, LARGEST_WORK, is_small
 from planted.objectives._host import hessian as host_hessian
 from planted.objectives._host import value as host_value
 from planted.objectives._host import value_and_gradient as host_value_and_gradient
 from planted.objectives._models import Model, Params, check_weights, named
 from planted.objectives._paths import Arrays, Candidates, length_paths, neuron_paths, rotation_paths, unseen_paths
-from planted.rows import Block, Rows, over_rows
+from planted.rows import ArrayRows, Block, Rows, over_rows
 
 _HESSIAN_COLUMNS = 64
 
@@ -255,7 +255,7 @@ class RowObjective(Objective):
     def unseen(self, arrays: Arrays) -> Candidates:
         """Weights along directions in which no sample varies."""
         if "weights" in arrays and len(self.rows.shape) == 1:
-            yield from unseen_paths(arrays, np.asarray(_gram(self)))
+            yield from unseen_paths(arrays, _gram_of(self))
 
     def symmetries(self, arrays: Arrays) -> Candidates:
         """Paths from `arrays` along which the objective may stay the same."""
@@ -357,6 +357,15 @@ def block_gram(block: Block) -> jax.Array:
     """Σ xxᵀ over the rows of a block that count."""
     x = jnp.where(block["weight"][:, None] > 0, block["x"], 0.0)
     return x.T @ x
+
+
+def _gram_of(objective: RowObjective) -> np.ndarray:
+    """Σ xxᵀ (d, d), on the host where rows are few."""
+    rows = objective.rows
+    if isinstance(rows, ArrayRows) and rows.size * int(np.prod(rows.shape)) ** 2 <= LARGEST_WORK:
+        x = rows.on_host[0]
+        return np.asarray(x.T @ x)
+    return np.asarray(_gram(objective))
 
 
 @over_rows

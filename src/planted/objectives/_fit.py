@@ -24,6 +24,7 @@ from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.validation import as_matrix, as_rows
 from planted.objectives._base import Params, RowObjective
+from planted.objectives._host import at as host_point
 from planted.objectives._host import curvature as host_curvature
 from planted.objectives._host import is_small
 from planted.objectives._host import scores as host_scores
@@ -136,7 +137,7 @@ class Fit(RowObjective):
     def symmetries(self, arrays: Arrays) -> Candidates:
         """Those of the model at this point, lengths of rows, and inputs that no sample shows."""
         yield from length_paths(arrays)
-        silent = np.asarray(_loudness(self, to_jax(arrays))) == 0 if "weights" in arrays else np.zeros(0, bool)
+        silent = _silent(self, arrays) if "weights" in arrays else np.zeros(0, bool)
         yield from self.model.symmetries(arrays, silent)
         yield from self.unseen(arrays)
 
@@ -263,6 +264,13 @@ def block_loudness(block: Block, objective: Fit, params: Params) -> jax.Array:
     """−max |φ(w_i·x + b_i)| over a block, for each neuron."""
     size = jnp.abs(objective.activation(objective.model.preactivations(params, block["x"])))
     return -jnp.max(jnp.where(block["weight"][:, None] > 0, size, 0.0), axis=0)
+
+
+def _silent(objective: Fit, arrays: Arrays) -> np.ndarray:
+    """Whether a neuron is zero at every row (k,)."""
+    if is_small(objective, arrays):
+        return np.all(objective.activation(host_point(objective, arrays).z) == 0, axis=0)
+    return np.asarray(_loudness(objective, to_jax(arrays))) == 0
 
 
 @over_rows
