@@ -1,8 +1,8 @@
 """Are networks that were trained recovered from rows alone, and inputs of every law coped with?
 
-Run as `python benchmarks/bench_trained.py trial | fresh | wide [count] | laws [count]`. A line a teacher: seconds, CPU
-seconds, what was said, relative loss, weight error, strongest to weakest neuron. Then how many were recovered, how many
-times "recovered" was said, and how often wrongly (a weight error above 1e-6).
+Run as `python benchmarks/bench_trained.py trial | fresh | wide | laws [count] [first seed]`. A line a teacher: seconds,
+CPU seconds, what was said, relative loss, weight error, strongest to weakest neuron. Then how many were recovered, how
+many times "recovered" was said, and how often wrongly (a weight error above 1e-6).
 """
 
 import sys
@@ -93,4 +93,5 @@ if __name__ == "__main__":
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 2
     laws = (*LAWS, *(replace(cell, inputs="repeated") for cell in LAWS[:2]))
     cells, first = {"trial": (TRAINED, 0), "fresh": (FRESH, 50), "wide": (WIDE, 10), "laws": (laws, 200)}[name]
+    first = int(sys.argv[3]) if len(sys.argv) > 3 else first
     study(cells, range(first, first + count))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from planted import Network
+from planted import Network, networks
 from planted.certificates import certify, uncertainty
 from planted.datasets import make_planted
 from planted.objectives import (
@@ -185,3 +185,37 @@ def test_certify_several_outputs():
     assert verdict.kind == "local minimum"
     assert verdict.flat == ("scale between the layers (2 directions)",)
     assert flatten(polished).size == K * (D + 2)
+
+
+def test_derivatives_tell_what_rows_hardly_see_from_what_they_do_not_see():
+    """Neurons 1e-3 apart: the curvature's eigenvalues are lost in rounding, singular values are not."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    row = np.array([0.6, -0.4, 0.3])
+    apart = Network([row, row + np.array([1e-3, 0.0, 1e-3])], [1.0, 1.5], "tanh")
+    loss = Squared(X, apart.predict(X), "tanh")
+    params = loss.model.params(apart)
+    root = networks.jacobian(apart, X)[:, 0] / np.sqrt(200)
+    seen = uncertainty(loss, params, least_noise=1e-16, root=root)
+    assert not uncertainty(loss, params, least_noise=1e-16).determined
+    assert seen.determined
+    triangle = np.linalg.qr(root * np.sqrt(200), mode="r")
+    errors = 1e-16 * np.linalg.norm(np.linalg.inv(triangle), axis=1)
+    assert np.allclose(np.concatenate([seen.output, seen.weights.ravel()]), errors, rtol=1e-4)
+    # A column that repeats another is not seen at all.
+    twice = np.column_stack([X, X[:, 0]])
+    wide = Network(np.column_stack([apart.weights, [0.1, 0.2]]), apart.output, "tanh")
+    loss = Squared(twice, wide.predict(twice), "tanh")
+    root = networks.jacobian(wide, twice)[:, 0] / np.sqrt(200)
+    assert uncertainty(loss, loss.model.params(wide), root=root).rank == 8
+
+
+def test_a_root_changes_nothing_where_the_curvature_is_well_conditioned():
+    data = make_planted(300, 3, 2, noise=0.1, random_state=0)
+    loss = Squared(data.X, data.y)
+    params = loss.model.params(data.teacher)
+    canonical = loss.model.network(loss.model.canonical(params))
+    root = networks.jacobian(canonical, data.X)[:, 0] / np.sqrt(300)
+    plain, by_root = uncertainty(loss, params), uncertainty(loss, params, root=root)
+    assert plain.rank == by_root.rank
+    assert np.allclose(plain.covariance, by_root.covariance, rtol=1e-8, atol=1e-14)

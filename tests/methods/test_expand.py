@@ -193,3 +193,14 @@ def test_a_local_minimum_is_left_by_new_neurons_where_residuals_have_structure()
         assert other.grown
         best = min(best, other, key=lambda attempt: attempt.loss)
     assert best.loss < 1e-20
+
+
+def test_sigmoids_near_their_linear_part_are_told_apart():
+    """Neurons joined at a relative loss of 1e-9 end in minima of 1e-10; rows tell them apart by what is far below."""
+    data = datasets.make_trained(1200, 10, source="friedman2", activation="sigmoid", random_state=61)
+    problem = Problem.of(data.X, data.y, 10, "sigmoid", free=Free(bias=True, intercept=True))
+    recovery = METHODS["auto"](problem)
+    assert recovery.status == "recovered"
+    assert match(recovery.network, data.teacher).weight_error < 1e-6
+    # Its errors are those of rounding, which the least singular value of the derivatives makes larger.
+    assert 1e-12 < recovery.uncertainty.relative_error < 1e-6

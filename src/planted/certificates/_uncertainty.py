@@ -38,7 +38,8 @@ from planted.objectives import (
     score_matrix,
 )
 
-_VANISHING = 1e-10
+# Shares of the largest below which eigenvalues of a curvature, and singular values of derivatives, are rounding.
+_VANISHING, _VANISHING_ROOT = 1e-10, 1e-12
 _REACHED = 1e-6
 
 
@@ -235,16 +236,20 @@ class _Inverse(NamedTuple):
     units: np.ndarray
 
 
-def _inverse(matrix: np.ndarray, gauge: np.ndarray) -> _Inverse:
+def _inverse(matrix: np.ndarray, gauge: np.ndarray, root: np.ndarray | None = None) -> _Inverse:
     """Inverse of a positive semi-definite matrix (p, p) beside directions `gauge` (s, p) that do not count.
 
-    Directions are judged in units of the diagonal, so that units of inputs and targets do not matter.
+    Directions are judged in units of the diagonal, so that units of inputs and targets do not matter. Where a `root`
+    J (n, p) with JᵀJ = matrix is given, they are judged by its singular values. Eigenvalues are the squares of these,
+    and rounding hides them where the ratio of singular values is below 1e-8.
     """
     p = len(matrix)
     if not np.all(np.isfinite(matrix)):
         return _Inverse(np.zeros((p, p)), 0, np.eye(p), np.ones(p))
     diagonal = np.diagonal(matrix)
     scale = np.where(diagonal > 1e-300, diagonal, 1.0) ** -0.5
+    if root is not None:
+        return _inverse_by_root(root * scale, gauge / scale, scale)
     scaled = matrix * np.outer(scale, scale)
     if len(gauge):
         # What does not count is given the curvature of an average direction.
@@ -259,6 +264,20 @@ def _inverse(matrix: np.ndarray, gauge: np.ndarray) -> _Inverse:
     return _Inverse((basis / values[known]) @ basis.T, rank, scale[:, None] * vectors[:, ~known], scale)
 
 
+def _inverse_by_root(root: np.ndarray, gauge: np.ndarray, scale: np.ndarray) -> _Inverse:
+    """The same from J (n, p), with columns and `gauge` (s, p) in units `scale` (p,) already."""
+    if len(gauge):
+        across, _ = np.linalg.qr(gauge.T)
+        average = math.sqrt(max(float(np.mean(np.sum(root**2, axis=0))), 1e-300))
+        root = np.concatenate([root - (root @ across) @ across.T, average * across.T])
+    _, values, vectors = np.linalg.svd(np.linalg.qr(root, mode="r"))
+    values = np.concatenate([values, np.zeros(len(vectors) - len(values))])
+    known = values > _VANISHING_ROOT * max(float(values[0]), 1e-300)
+    basis = scale[:, None] * vectors[known].T / values[known]
+    rank = int(known.sum()) - len(gauge)
+    return _Inverse(basis @ basis.T, rank, scale[:, None] * vectors[~known].T, scale)
+
+
 @float64
 def uncertainty(
     objective: Fit,
@@ -268,6 +287,7 @@ def uncertainty(
     least_noise: float = 0.0,
     class_weight: ArrayLike | None = None,
     meat: ArrayLike | None = None,
+    root: ArrayLike | None = None,
 ) -> Uncertainty:
     """The uncertainty of the estimate `params` that minimises `objective` over its rows.
 
@@ -286,6 +306,9 @@ def uncertainty(
         Factors that the weights of rows with targets 0, …, m − 1 contain and that do not repeat rows; the sandwich.
     meat : array (p, p), optional
         S of the sandwich, where it is not the mean outer product of the rows' gradients.
+    root : array (n, p), optional
+        J with JᵀJ = A: derivatives of the predictions at the canonical network, times roots of the rows' shares. It
+        tells directions that rows without noise hardly see from those that they do not see.
 
     Examples
     --------
@@ -309,7 +332,7 @@ def uncertainty(
         curvature = information + np.diag(ridge)
         # What the penalty bends is no free choice any more.
         gauge = gauge[~np.any(gauge * ridge, axis=1)]
-    inverse = _inverse(curvature, gauge)
+    inverse = _inverse(curvature, gauge, None if root is None else np.asarray(root, dtype=np.float64))
     covariance, noise = inverse.matrix / n, None
     if objective.ridge is not None:
         covariance = inverse.matrix @ information @ inverse.matrix / n

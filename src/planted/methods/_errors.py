@@ -19,8 +19,8 @@ from planted.certificates import Uncertainty, uncertainty
 from planted.methods._observations import Observations
 from planted.methods._problem import Problem, in_memory
 from planted.methods._row_facts import off_kinks, open_neurons, rounding_noise
-from planted.methods._verdict import EXACT, UNEVEN
-from planted.networks import ConvNetwork, Network
+from planted.methods._verdict import EXACT, LEVERAGE_ENTRIES, NOISELESS, UNEVEN
+from planted.networks import ConvNetwork, Network, jacobian
 from planted.objectives import score_matrix
 from planted.rows import Survey
 
@@ -74,7 +74,12 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
     objective = smooth_objective(observed, network)
     uneven = float("nan") if relative_loss <= EXACT else uneven_noise(data, network)
     if relative_loss <= EXACT or not (data.unequal or uneven < UNEVEN):
-        return _described(problem, network, uncertainty(objective, own, least_noise=least), uneven)
+        errors = uncertainty(objective, own, least_noise=least)
+        entries = len(data.y) * problem.n_outputs * problem.unknowns
+        if relative_loss <= NOISELESS and not errors.determined and entries <= LEVERAGE_ENTRIES:
+            # Rounding alone is left: what rows hardly see is known as well as the errors say, and only those.
+            errors = uncertainty(objective, own, least_noise=least, root=_derivatives(objective, own))
+        return _described(problem, network, errors, uneven)
     weight = np.ones(len(data.y)) if data.weight is None else data.weight
     factors = weight if data.counted else weight**2
     squared = replace(looked, weight=factors)
@@ -85,6 +90,13 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
     correction = n * problem.n_outputs / max(n * problem.n_outputs - numbers, 1.0)
     meat = scores * (float(np.sum(factors)) / n * correction)
     return _described(problem, network, uncertainty(objective, own, least_noise=least, meat=meat), uneven)
+
+
+def _derivatives(objective: Any, params: Any) -> np.ndarray:
+    """Derivatives (n·m, p) of the predictions at the canonical network, times roots of the rows' shares."""
+    model, (X, _, share) = objective.model, objective.rows.on_host
+    slopes = jacobian(model.network(model.canonical(params)), X, intercept="intercept" in params)
+    return (slopes * np.sqrt(share)[:, None, None]).reshape(-1, slopes.shape[-1])
 
 
 def _described(problem: Problem, network: Network, errors: Uncertainty, uneven: float = float("nan")) -> Errors:

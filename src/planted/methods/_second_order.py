@@ -17,6 +17,7 @@ import numpy as np
 
 from planted.methods._merge import merge
 from planted.methods._search import Attempt, Search
+from planted.numerics import random
 from planted.solvers import Descent, SeparableRows, variable_projection
 
 
@@ -43,6 +44,9 @@ _LAST_STEPS, _LAST_PATIENCE = 600, (60, 0.97)
 # Loss relative to what a linear function leaves: where it is time to join neurons, where a run is worth finishing
 # without decay, and where nothing is left.
 _PROMISING, _WORTHWHILE, _EXACT = 1e-9, 1e-7, 1e-26
+# The first of these once a run of the wanted width has come as low: neurons near their linear part can be told apart
+# only by what is left far below, and joining them earlier leads to a local minimum.
+_EXPLAINING = 1e-17
 # Hidden parameters up to which such runs are affordable, and beyond which first-order runs of neurons without biases
 # that have no scale of their own, where they seldom fail, come first.
 _AFFORDABLE, _CHEAP = 1600, 300
@@ -50,6 +54,8 @@ _AFFORDABLE, _CHEAP = 1600, 300
 _MARGIN = 1.1
 # Neurons drawn for each that is added, and rows on which they are compared.
 _DRAWN, _COMPARED = 20, 5000
+# Distances of a candidate to the neuron that it is near to, relative to that one's row.
+_NEAR = (0.03, 1.0)
 
 
 def second_order_plan(search: Search, runs: int) -> list[Move | None]:
@@ -100,13 +106,25 @@ def second_order_run(search: Search, move: Move, key: np.ndarray, best: Attempt 
     run = _Run.on(search)
     width = max(search.width, min(int(np.ceil(move.ratio * search.width)), run.most))
     if best is None or not move.grown:
-        return run.down(run.start(key, width), grown=False)
+        return run.down(run.start(key, width), target=run.target(best), grown=False)
     hidden = run.hidden(best.params)
     extra = max(1, width - len(hidden))
-    drawn = run.start(key, _DRAWN * extra)
+    drawn = run.drawn(key, hidden, _DRAWN * extra)
     # Chance draws are as good as the best where those end in the same minimum again and again.
     chosen = np.argsort(-run.correlations(hidden, drawn), kind="stable")[:extra] if move.ratio >= 2 else slice(extra)
-    return run.down(np.concatenate([hidden, drawn[chosen]]), grown=True)
+    return run.down(np.concatenate([hidden, drawn[chosen]]), target=run.target(best), grown=True)
+
+
+def descend_from(search: Search, hidden: np.ndarray) -> Attempt:
+    """A run from given hidden rows (k, q) of the wanted width, whatever their signs.
+
+    >>> from planted.datasets import make_planted
+    >>> from planted.methods import Problem, Search
+    >>> data = make_planted(300, 3, 2, random_state=0)
+    >>> descend_from(Search.of(Problem.of(data.X, data.y, 2)), -data.teacher.weights).loss < 1e-20
+    True
+    """
+    return _Run.on(search).down(hidden, target=_PROMISING, grown=False)
 
 
 @dataclass(frozen=True)
@@ -147,6 +165,19 @@ class _Run:
     def start(self, key: np.ndarray, width: int) -> np.ndarray:
         return self.hidden(self.search.start(key, width)[0])
 
+    def drawn(self, key: np.ndarray, hidden: np.ndarray, count: int) -> np.ndarray:
+        """Candidates (count, q) for new neurons: new ones, and in turn with them some near those that there are."""
+        fresh = self.start(key, count)
+        place, spread = random.uniform(random.fold_in(key, 1), (2, count))
+        own = hidden[(place * len(hidden)).astype(int)]
+        size = _NEAR[0] * (_NEAR[1] / _NEAR[0]) ** spread
+        moved = (
+            size[:, None]
+            * np.linalg.norm(own, axis=1, keepdims=True)
+            * random.normal(random.fold_in(key, 2), own.shape)
+        )
+        return np.where(np.arange(count)[:, None] % 2 == 0, own + moved, fresh)
+
     def correlations(self, hidden: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """cos² between the features of drawn neurons and the residuals of a network, the largest over outputs."""
         rows = self.rows(min(len(self.X), _COMPARED))
@@ -159,8 +190,12 @@ class _Run:
         sizes = np.outer(np.sum(point.residual**2, axis=0), np.sum(features**2, axis=0))
         return np.max((point.residual.T @ features) ** 2 / np.maximum(sizes, 1e-300), axis=0)
 
-    def down(self, hidden: np.ndarray, *, grown: bool) -> Attempt:
-        """Descend, join a few neurons, descend again, until the wanted width is reached."""
+    def target(self, best: Attempt | None) -> float:
+        """The relative loss at which neurons are joined, given the best run so far."""
+        return _PROMISING if best is None or best.loss > _WORTHWHILE * self.unit else _EXPLAINING
+
+    def down(self, hidden: np.ndarray, *, target: float, grown: bool) -> Attempt:
+        """Descend to `target`, join a few neurons, descend again, until the wanted width is reached."""
         search, d, k, unit = self.search, self.search.Z.shape[1], self.search.width, self.unit
         width, n = len(hidden), len(self.X)
         few = min(n, _ROWS_PER_PARAMETER * width * (self.X.shape[1] + 1) + 50)
@@ -169,33 +204,38 @@ class _Run:
         promising, explaining = False, 0
         while True:
             last = width == k
+            goal = (_EXACT if last else target) * unit
             descent = variable_projection(
                 some,
                 hidden,
                 steps=_STEPS,
-                target=(_EXACT if last else _PROMISING) * unit,
+                target=goal,
                 # Near the minimum a decay would hide the flattest directions.
                 decay=0.0 if last and promising else _DECAY,
                 patience=_PATIENCE,
                 progress=search.progress,
             )
             descents[f"width {width}"] = descent
-            if descent.value <= 2 * _PROMISING * unit:
+            promising = descent.value <= _WORTHWHILE * unit
+            if promising and descent.value > goal:
+                descent = variable_projection(
+                    some,
+                    descent.params["rows"],
+                    steps=_LAST_STEPS,
+                    target=goal,
+                    patience=_LAST_PATIENCE,
+                    progress=search.progress,
+                )
+                descents[f"narrow valley of width {width}"] = descent
+            if descent.value <= 2 * target * unit:
                 explaining = width
             hidden, output = descent.params["rows"], descent.params["output"]
-            promising = descent.value <= _WORTHWHILE * unit
             if last:
                 break
             width = max(k, min(width - 1, round(_SHRINK * width)))
             bias = hidden[:, d] if search.free.bias else None
             weights, _, bias = merge(hidden[:, :d], output, bias, width, search.some, search.activation)
             hidden = weights if bias is None else np.column_stack([weights, bias])
-        if promising and descent.value > _EXACT * unit:
-            descent = variable_projection(
-                some, hidden, steps=_LAST_STEPS, target=_EXACT * unit, patience=_LAST_PATIENCE, progress=search.progress
-            )
-            descents["narrow valley"] = descent
-            hidden = descent.params["rows"]
         if few < n:
             # Rows that were left out confirm a fit without noise at once, and otherwise say where the minimum is.
             descent = variable_projection(

@@ -27,6 +27,8 @@ ROW_EXACT = 1e-5
 """The largest residual of a row, relative to the size of the terms that add up to it, that rounding explains."""
 ROUNDED = 1e-20
 """A relative loss below which what is left is rounding of float64, and no test is needed to tell."""
+NOISELESS = 1e-24
+"""A relative loss that a descent reaches only where every number is known as well as rounding lets it be known."""
 PRECISE = 1e-5
 """The relative error of the weights, at the residuals or the rounding of the numbers, up to which they are known."""
 MARGIN = 1.2

@@ -6,6 +6,7 @@ and α the strength, ridge is α s_j² for weights and linear parts, α for outp
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
@@ -57,6 +58,22 @@ class Penalised(Fit):
         if model.skip:
             parts["skip"] = alpha * scale**2
         self.ridge = {name: to_jax(part) for name, part in parts.items()}
+
+    @classmethod
+    @float64
+    def by(cls, rows: Rows, model: Model, loss: Loss, ridge: Mapping[str, ArrayLike]) -> Penalised:
+        """The same with penalties of the parameters by name, each of a shape that broadcasts to them.
+
+        >>> from planted.objectives import Dense, SquaredError
+        >>> from planted.rows import ArrayRows
+        >>> rows = ArrayRows(np.ones((1, 1)), np.zeros(1))
+        >>> loss = Penalised.by(rows, Dense("relu"), SquaredError(), {"output": [6.0]})
+        >>> loss.value({"weights": np.array([[-1.0]]), "output": np.ones(1)})
+        3.0
+        """
+        penalised = cls(rows, model, loss, 0.0, np.zeros(1))
+        penalised.ridge = {name: to_jax(np.asarray(part, dtype=np.float64)) for name, part in ridge.items()}
+        return penalised
 
     def penalty(self, params: Params) -> jax.Array:
         """½ Σ ridge θ²."""

@@ -5,7 +5,8 @@ more it reaches the data almost always; its superfluous neurons are then copies 
 a time with a short descent after each, leaves the teacher (:class:`planted.methods.Search`). Descents
 are second-order where that is affordable (:mod:`planted.methods._second_order`); runs begin from independent starts, or
 from the best network so far with new neurons where its residuals have structure. Where rows are few, many descents of
-the network itself come first (:mod:`planted.methods._direct`).
+the network itself come first (:mod:`planted.methods._direct`), and wide ones that are thinned out
+(:mod:`planted.methods._sparse`).
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from planted.methods._refine import Refined, explained, refine
 from planted.methods._residual_test import residual_p_value
 from planted.methods._search import PLENTY, SCARCE, WORTHY, Attempt, Search, same_minimum
 from planted.methods._second_order import second_order_plan, second_order_run
+from planted.methods._sparse import sparse_attempts
 from planted.methods._subspace import subspace_attempts, subspace_runs
-from planted.methods._verdict import EXACT, LEVEL
+from planted.methods._verdict import EXACT, LEVEL, ROUNDED
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.deadline import passed
@@ -88,8 +90,13 @@ def start(problem: Problem) -> Start:
         agreed = direct.details["agreeing_runs"] >= AGREEING and not _structured(problem, direct.network)
         if explained(problem, direct) or agreed or passed():
             return direct
+    attempts += sparse_attempts(search, problem)
+    if attempts:
+        thinned = conclude(attempts[-1])
+        if explained(problem, thinned) or passed():
+            return _lower(thinned, direct)
     early = subspace_attempts(search, problem.key) if subspace_runs(search) else []
-    best: Attempt | None = None
+    best: Attempt | None = attempts[-1] if attempts else None
     idle = 0
     for run, move in enumerate(second_order_plan(search, _RUNS)):
         key = random.fold_in(problem.key, run)
@@ -108,7 +115,7 @@ def start(problem: Problem) -> Start:
         # Second-order runs end at the minimum; refining one that does not explain its rows would change nothing.
         if lowest and attempt.loss <= (WORTHY if move is None else EXACT):
             result = conclude(attempt)
-            if explained(problem, result):
+            if explained(problem, result) and (_rounded(problem, result) or not _structured(problem, result.network)):
                 return result
         if witnesses(best) > 1:
             result = conclude(best)
@@ -130,6 +137,11 @@ def _direct_start(search: Search, white: Problem, attempts: list[Attempt]) -> St
     done = _refined(white, direct_network(search, best))
     details = {"run_losses": np.array([run.loss for run in attempts]), "agreeing_runs": agreeing(best, attempts)}
     return Start(search.whitening.network(done.network), "expand", done.loss, best.descents | done.descents, details)
+
+
+def _rounded(problem: Problem, start: Start) -> bool:
+    """Whether what a refined start leaves is rounding of float64."""
+    return start.loss is not None and 2 * start.loss <= ROUNDED * problem.survey.variance
 
 
 def _lower(one: Start, other: Start | None) -> Start:
