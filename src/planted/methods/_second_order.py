@@ -109,7 +109,9 @@ def second_order_run(search: Search, move: Move, key: np.ndarray, best: Attempt 
         return run.down(run.start(key, width), target=run.target(best), grown=False)
     hidden = run.hidden(best.params)
     extra = max(1, width - len(hidden))
-    drawn = run.drawn(key, hidden, _DRAWN * extra)
+    # Where little is left, a neuron often has to become two that hardly differ.
+    near = run.target(best) == _EXPLAINING
+    drawn = run.drawn(key, hidden, _DRAWN * extra) if near else run.start(key, _DRAWN * extra)
     # Chance draws are as good as the best where those end in the same minimum again and again.
     chosen = np.argsort(-run.correlations(hidden, drawn), kind="stable")[:extra] if move.ratio >= 2 else slice(extra)
     return run.down(np.concatenate([hidden, drawn[chosen]]), target=run.target(best), grown=True)
