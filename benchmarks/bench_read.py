@@ -1,7 +1,8 @@
 """What reading a model must show: trained networks, large planted ones, other models, queries and seconds.
 
-Run as `python benchmarks/bench_read.py trained [SEED]`, `large`, `other [SEED]`, `planted [SEED]` or
-`single [SEED [PART]]`, of which part 0 is planted networks and part 1 trained ones.
+Run as `python benchmarks/bench_read.py trained [SEED]`, `large`, `other [SEED]`, `planted [SEED]`, `pairs [SEED]`
+(float32 neurons that are nearly the same), `strengths [SEED]` (those of ten thousand to one) or `single [SEED [PART]]`,
+of which part 0 is planted networks and part 1 trained ones; an activation as PART names the planted ones of one kind.
 """
 
 import sys
@@ -229,9 +230,15 @@ def planted_networks(seed=1000):
 
 
 def single(seed=1000, part=None):
-    """Float32 networks: planted ones (part 0), then those that scikit-learn trained, rounded to float32 (part 1)."""
+    """Float32 networks: planted ones (part 0), then those that scikit-learn trained, rounded to float32 (part 1).
+
+    The ratio compares what was read with float32 itself: largest difference to the model at fresh points, near and 30
+    times as far, over that of the true network in float64.
+    """
     rows = []
-    for name, phi in PHI_SINGLE.items() if part in (0, None) else ():
+    for name, phi in PHI_SINGLE.items():
+        if part not in (0, None, name):
+            continue
         for s in range(8):
             rng = np.random.default_rng(seed + s)
             d, k = int(rng.integers(3, 25)), int(rng.integers(4, 41))
@@ -250,7 +257,53 @@ def single(seed=1000, part=None):
             own = {"logistic": "sigmoid"}.get(activation, activation)
             rows.append(read_single(own, PHI_SINGLE[own], arrays, f"trained on {name}", seed))
     print(f"{len(rows)} models: {dict(Counter(row[0] for row in rows))}; ≤ 1e-4: {sum(row[1] <= 1e-4 for row in rows)}")
+    print(f"fidelity: {median_and_worst([row[1] for row in rows])}")
     print(f"queries a parameter: {median_and_worst([row[2] for row in rows])}")
+    print(f"times the rounding of float32: {median_and_worst([row[3] for row in rows])}")
+
+
+def pairs(seed=1000):
+    """Two of six float32 ReLU neurons whose weights differ by `gap`: read as two, or what is said of it."""
+    for gap in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
+        counts, ratios = Counter(), []
+        for s in range(12):
+            rng = np.random.default_rng(seed + s)
+            W, b, a = rng.standard_normal((6, 6)), rng.standard_normal(6), rng.standard_normal(6)
+            W[1], b[1] = W[0] + gap * rng.standard_normal(6), b[0] + gap * rng.standard_normal()
+            arrays = [np.asarray(array, np.float32) for array in (W, b, a)]
+            reading = planted.read(single_relu(*arrays), 6, random_state=seed + s)
+            ratios.append(reading.queries / 55)
+            outcome = f"read as {'two' if reading.network.n_hidden == 6 else 'one'}, {reading.status}"
+            if outcome == "read as one, recovered":
+                stated = float(reading.reason.split("differ by less than ")[1].split()[0])
+                apart = np.linalg.norm(W[1] - W[0]) / np.linalg.norm(W[0])
+                # How high a hat two neurons p, q leave, beside two equal halves of p + q.
+                p, q = np.abs(a[:2])
+                share = 4 * p * q / (p + q) ** 2 if a[0] * a[1] > 0 else 4 * min(p, q) / abs(p - q)
+                outcome += (
+                    ", below the resolution stated" if apart * share < stated else ", above the resolution stated"
+                )
+            counts[outcome] += 1
+        print(f"gap {gap:g}: {dict(counts)}; queries a parameter {median_and_worst(ratios)}", flush=True)
+
+
+def strengths(seed=1000):
+    """Float32 ReLU networks of 4 to 13 neurons and inputs whose strengths go down to a ten thousandth."""
+    counts, ratios = Counter(), []
+    for s in range(20):
+        rng = np.random.default_rng(seed + s)
+        d, k = int(rng.integers(4, 14)), int(rng.integers(4, 14))
+        W, b, a = rng.standard_normal((k, d)), rng.standard_normal(k), rng.choice([-1, 1], k) * np.geomspace(1, 1e-4, k)
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+        arrays = [np.asarray(array, np.float32) for array in (W, b, a)]
+        reading = planted.read(single_relu(*arrays), d, random_state=seed + s)
+        counts[f"{reading.status}, {'all' if reading.network.n_hidden == k else 'not all'} neurons"] += 1
+        ratios.append(reading.queries / (k * (d + 2)))
+    print(f"20 models: {dict(counts)}; queries a parameter {median_and_worst(ratios)}")
+
+
+def single_relu(W, b, a):
+    return lambda X: np.maximum(X.astype(np.float32) @ W.T + b, 0) @ a
 
 
 PHI_SINGLE = {
@@ -270,15 +323,34 @@ def read_single(name, phi, arrays, origin, seed):
     began = time.process_time()
     reading = planted.read(lambda X: phi(X.astype(np.float32) @ W.T + b) @ a.T + c, W.shape[1], random_state=seed)
     seconds, ratio = time.process_time() - began, reading.queries / sum(array.size for array in arrays)
+    exact = [np.asarray(array, np.float64) for array in (W, b, a, c)]
+    worst = {"ours": 0.0, "rounding": 0.0}
+    for size in (1.0, 30.0):
+        X = (size * np.random.default_rng(seed + 7).standard_normal((2000, W.shape[1]))).astype(np.float32)
+        theirs = np.asarray(phi(X @ W.T + b) @ a.T + c, np.float64)
+        true = phi(X.astype(np.float64) @ exact[0].T + exact[1]) @ exact[2].T + exact[3]
+        sd = theirs.std(axis=0).max()
+        for key, values in (("ours", reading.network.predict(X)), ("rounding", true)):
+            worst[key] = max(worst[key], np.abs(values - theirs).max() / sd)
+    floor = worst["ours"] / worst["rounding"]
     print(
         f"{origin}, {name} {W.shape[1]}-{len(W)}-{len(np.atleast_2d(a))}: {reading.status}, {reading.network.n_hidden} "
-        f"neurons, fidelity {reading.fidelity:.1e}, {ratio:.1f} queries a parameter, {seconds:.1f} CPU s",
+        f"neurons, fidelity {reading.fidelity:.1e}, {floor:.2g} times the rounding of float32 "
+        f"({worst['rounding']:.1e}), {ratio:.1f} queries a parameter, {seconds:.1f} CPU s",
         flush=True,
     )
-    return reading.status, reading.fidelity, ratio
+    return reading.status, reading.fidelity, ratio, floor
 
 
-COMMANDS = {"trained": trained, "large": large, "other": other, "planted": planted_networks, "single": single}
+COMMANDS = {
+    "trained": trained,
+    "large": large,
+    "other": other,
+    "planted": planted_networks,
+    "single": single,
+    "pairs": pairs,
+    "strengths": strengths,
+}
 
 
 def test_small_network(benchmark):
@@ -289,4 +361,4 @@ def test_small_network(benchmark):
 
 if __name__ == "__main__":
     command, *numbers = sys.argv[1:] or ["trained"]
-    COMMANDS[command](*map(int, numbers))
+    COMMANDS[command](*(int(number) if number.isdigit() else number for number in numbers))

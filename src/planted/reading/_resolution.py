@@ -14,6 +14,7 @@ from planted.reading._check import Check
 from planted.reading._polish import SLOPES
 
 _GRID = np.linspace(-6.0, 6.0, 601)
+_MARGIN = 3.0  # a difference is met where it is largest by chance only, as each hyperplane is asked at few places
 
 
 def resolution(network: Network, check: Check) -> float:
@@ -26,7 +27,7 @@ def resolution(network: Network, check: Check) -> float:
     True
     """
     spread = float(np.nanstd(check.answers[check.parts[0]], axis=0).max())
-    hidden = check.rounding * spread
+    hidden = _MARGIN * check.rounding * spread
     distance = np.sqrt(network.n_features)
     length = np.linalg.norm(network.weights, axis=1)
     strength = np.linalg.norm(np.atleast_2d(network.output), axis=0)
