@@ -39,6 +39,7 @@ _CLOSE = 0.1
 _ATTEMPTS = 2
 _ROWS, _SCALES = 8, (0.5, 1.0, 3.0, 30.0)
 _FARTHEST, _EVALUATIONS = 12.0, 200
+_EQUAL, _ODD = 1e-6, 4.0
 
 
 def read_soft_single(frame: Frame, survey: Survey, far: Far, rng: np.random.Generator, state: State) -> None:
@@ -91,6 +92,7 @@ def _with_bumps(frame: Frame, pieces: Pieces, scale: float, rng: np.random.Gener
     points = rng.standard_normal((count, frame.n_inputs)) * rng.choice(_SCALES, (count, 1))
     points[::2] = beside_hyperplanes(points[::2], normals, np.zeros(len(normals)), scale, rng)
     answers = frame(points)
+    known = normals, relu.output / (_OUT * scale)
     best: tuple[float, Network | None] = (np.inf, None)
     for name in BUMPS:
         network, cost = None, np.inf
@@ -103,10 +105,25 @@ def _with_bumps(frame: Frame, pieces: Pieces, scale: float, rng: np.random.Gener
                 break
             network, cost = fresh, total
         if network is not None:
-            network, cost = _together(network, (normals, relu.output / (_OUT * scale)), (points, answers))
+            network, cost = _together(network, known, (points, answers))
         if cost < best[0]:
             best = (cost, network)
-    return best[1], determined
+    cost, network = best
+    if network is None:
+        return None, determined
+    for _ in range(_ROUNDS):
+        if cost < 0.5 * _EQUAL**2 * answers.size:
+            break
+        # A neuron may end as a sharp corner, from which no derivative leads back: it starts again at a typical length.
+        size = np.linalg.norm(network.weights, axis=1).clip(1e-300)
+        typical = float(np.median(size))
+        odd = np.abs(np.log(size / typical)) > np.log(_ODD)
+        length = np.where(odd, typical, size)
+        start = network.replace(weights=length[:, None] * normals, bias=np.where(odd, 0.0, np.asarray(network.bias)))
+        again, left = _together(start, known, (points, answers))
+        if left < cost:
+            network, cost = again, left
+    return network, determined
 
 
 def _together(
