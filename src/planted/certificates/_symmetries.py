@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jax import lax
 
+from planted.numerics.decompositions import svd
 from planted.numerics.precision import float64
 from planted.objectives import Objective, Params, evaluate, evaluate_with_gradient, flatten, is_small, named
 
@@ -120,5 +121,5 @@ def span(symmetries: list[Symmetry], size: int) -> np.ndarray:
     if not symmetries:
         return np.zeros((size, 0))
     tangents = np.column_stack([symmetry.tangents for symmetry in symmetries])
-    left, singular, _ = np.linalg.svd(tangents, full_matrices=False)
+    left, singular, _ = svd(tangents)
     return left[:, singular > 1e-6 * singular[0]]

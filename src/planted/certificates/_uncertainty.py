@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
 from planted.networks import ConvNetwork, Network
+from planted.numerics.decompositions import svd
 from planted.numerics.precision import float64, to_jax
 from planted.objectives import (
     Fit,
@@ -270,7 +271,7 @@ def _inverse_by_root(root: np.ndarray, gauge: np.ndarray, scale: np.ndarray) -> 
         across, _ = np.linalg.qr(gauge.T)
         average = math.sqrt(max(float(np.mean(np.sum(root**2, axis=0))), 1e-300))
         root = np.concatenate([root - (root @ across) @ across.T, average * across.T])
-    _, values, vectors = np.linalg.svd(np.linalg.qr(root, mode="r"))
+    _, values, vectors = svd(np.asarray(np.linalg.qr(root, mode="r")), full_matrices=True)
     values = np.concatenate([values, np.zeros(len(vectors) - len(values))])
     known = values > _VANISHING_ROOT * max(float(values[0]), 1e-300)
     basis = scale[:, None] * vectors[known].T / values[known]

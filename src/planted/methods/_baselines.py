@@ -18,6 +18,7 @@ import numpy as np
 from planted.methods._observations import Observations
 from planted.methods._verdict import RIVAL_ERRORS, SURE, TESTED_ROWS, TESTED_UNKNOWNS
 from planted.networks import ConvNetwork, Network, jacobian
+from planted.numerics.decompositions import svd
 
 # A first-order step says nothing of a row that alone determines something: leverages count as at most this.
 _FULL_LEVERAGE = 0.9
@@ -130,7 +131,7 @@ class LeftOut:
     def _leverage(self, J: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         weighted = J * np.sqrt(np.repeat(self.weight, shape[1]))[:, None]
         size = np.linalg.norm(weighted, axis=0)
-        left, values, _ = np.linalg.svd(weighted / np.where(size > 0, size, 1.0), full_matrices=False)
+        left, values, _ = svd(weighted / np.where(size > 0, size, 1.0))
         known = values > _VANISHING * max(float(values[0]), 1e-300)
         return np.asarray(np.sum(left[:, known] ** 2, axis=1)).reshape(shape)
 

@@ -21,6 +21,7 @@ from planted.methods._problem import Problem, in_memory
 from planted.methods._row_facts import off_kinks, open_neurons, rounding_noise
 from planted.methods._verdict import EXACT, LEVERAGE_ENTRIES, NOISELESS, UNEVEN
 from planted.networks import ConvNetwork, Network, jacobian
+from planted.numerics.decompositions import svd
 from planted.objectives import score_matrix
 from planted.rows import Survey
 
@@ -130,7 +131,7 @@ def uneven_noise(data: Observations, network: Network | ConvNetwork, seed: int =
     design = design - design.mean(axis=0)
     if n < 5 * design.shape[1]:
         return float("nan")
-    left, values, _ = np.linalg.svd(design, full_matrices=False)
+    left, values, _ = svd(design)
     basis = left[:, values > 1e-9 * max(float(values[0]), 1e-300)]
     centred = sizes - sizes.mean()
     total = float(centred @ centred)

@@ -30,6 +30,7 @@ from planted.methods._verdict import (
     TESTED_UNKNOWNS,
 )
 from planted.networks import ConvNetwork, Network, jacobian
+from planted.numerics.decompositions import svd
 
 _VANISHING = 1e-6
 _FULL_LEVERAGE = 1 - 1e-6
@@ -105,7 +106,7 @@ def _cleared(residual: np.ndarray, probes: np.ndarray, J: np.ndarray) -> _Cleare
     shape = residual.shape
     flat = J.reshape(residual.size, -1)
     size = np.linalg.norm(flat, axis=0)
-    left, values, _ = np.linalg.svd(flat / np.where(size > 0, size, 1.0), full_matrices=False)
+    left, values, _ = svd(flat / np.where(size > 0, size, 1.0))
     basis = left[:, values > 1e-9 * values[0]]
     r, G = residual.ravel(), probes.reshape(residual.size, -1)
     r, G = r - basis @ (basis.T @ r), G - basis @ (basis.T @ G)
@@ -120,7 +121,7 @@ def _p_value(parts: _Cleared, number: np.ndarray) -> float:
     terms = np.einsum("na,naq->nq", residual, parts.probes) / np.sqrt(number)[:, None]
     size = np.linalg.norm(terms, axis=0)
     size = np.where(size > 0, size, 1.0)
-    left, values, right = np.linalg.svd(terms / size, full_matrices=False)
+    left, values, right = svd(terms / size)
     known = values > _VANISHING * max(values[0], 1e-300)
     if not known.any():
         return float("nan")

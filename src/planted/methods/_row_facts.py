@@ -18,6 +18,7 @@ from planted.methods._verdict import (
     SPARE,
 )
 from planted.networks import ConvNetwork, Network, jacobian
+from planted.numerics.decompositions import svd
 
 _TURNED_TOGETHER = 8
 """Neurons up to which every set of them is turned around, beyond which pairs are."""
@@ -149,7 +150,7 @@ def confirmed(network: Network, X: np.ndarray, n_parameters: int, intercept: boo
         return False
     J = jacobian(network, rows, intercept=intercept).reshape(len(rows) * np.atleast_2d(network.output).shape[0], -1)
     scale = np.linalg.norm(J, axis=0)
-    left, values, _ = np.linalg.svd(J / np.where(scale > 0, scale, 1.0), full_matrices=False)
+    left, values, _ = svd(J / np.where(scale > 0, scale, 1.0))
     basis = left[:, values > 1e-7 * values[0]]
     if basis.shape[1] < n_parameters:
         return False

@@ -17,6 +17,7 @@ from planted.methods._second_order import Move, affordable, second_order_run
 from planted.methods._verdict import EXACT
 from planted.numerics import random
 from planted.numerics.deadline import passed
+from planted.numerics.decompositions import svd
 from planted.numerics.precision import float64
 
 _RUNS = 6
@@ -65,7 +66,7 @@ def leading_directions(search: Search) -> np.ndarray:
     bent = np.linalg.eigh(square)[1][:, -search.width - 1 :]
     slopes = np.reshape(slope, (len(slope), -1)) if search.activation.tilt else np.zeros((len(slope), 0))
     slopes = slopes / max(float(np.linalg.norm(slopes)), 1e-300)
-    basis, sizes, _ = np.linalg.svd(np.column_stack([bent, slopes]), full_matrices=False)
+    basis, sizes, _ = svd(np.column_stack([bent, slopes]))
     return basis[:, sizes > 1e-6 * sizes[0]]
 
 

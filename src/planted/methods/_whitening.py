@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from planted.networks import Network
+from planted.numerics.decompositions import svd
 
 # Directions of scaled inputs whose size relative to the largest is below this are rounding.
 _NOTHING = 1e-13
@@ -58,7 +59,7 @@ class Whitening:
             return cls(shift, inverse[:, None] * ((axes / np.sqrt(spectrum)) @ axes.T))
         scaled = rows * inverse if share is None else rows * inverse * np.sqrt(share)[:, None]
         triangle = scipy.linalg.qr(scaled, mode="r", check_finite=False)[0][:d] / np.sqrt(n)
-        _, values, right = np.linalg.svd(triangle)
+        _, values, right = svd(triangle, full_matrices=True)
         right = right[: len(values)]
         # Entries were rounded before the mean was taken off.
         rounding = np.linalg.norm(right * (1 + np.abs(shift) * inverse), axis=1)
