@@ -101,10 +101,26 @@ def test_pickles_need_trust(tmp_path, capsys):
     assert json.loads(result.stdout)["status"] == "recovered"
 
 
+def test_torch_files_are_read_with_trust(tmp_path, capsys):
+    torch = pytest.importorskip("torch", reason="torch files need torch")
+    saved, path = NET.save(tmp_path / "net"), tmp_path / "model.pt"
+    assert RUNNER.invoke(app, ["export", str(saved), "--to", "torch", "--float64", "--out", str(path)]).exit_code == 0
+    with pytest.raises(SystemExit):
+        main(["read", str(path)])
+    assert "runs the code that is stored in it" in capsys.readouterr().err
+    result = RUNNER.invoke(app, ["read", str(path), "--trust", "--json"])
+    assert json.loads(result.stdout)["status"] == "recovered"
+    torch.save({"weight": torch.ones(2)}, path)
+    with pytest.raises(SystemExit):
+        main(["read", str(path), "--trust"])
+    assert "holds a dict, not a module" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["read", "nowhere.onnx"], "no model file at nowhere.onnx"),
+        (["read", "nowhere.pt"], "runs the code that is stored in it"),
         (["read", "nowhere"], "a function is given as package.module:name"),
         (["read", "no_such_module:f"], "cannot import no_such_module"),
         (["read", "math:nothing"], "math has no nothing"),

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from planted import Network, activations
 from planted.names import ACTIVATIONS
-from planted.networks import ConversionError
+from planted.networks import ConversionError, export_network
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((50, 3))
@@ -139,7 +139,7 @@ def test_onnx_refuses_what_it_cannot_hold(tmp_path):
     ["relu", "leaky_relu", "tanh", "sigmoid", "softplus", "gelu", "silu", "relu6", "hard_tanh", "hard_sigmoid"],
 )
 @pytest.mark.parametrize("skip", [False, True])
-def test_torch_both_ways(name, skip):
+def test_torch_both_ways(name, skip, tmp_path):
     torch = pytest.importorskip("torch", reason="torch modules need torch")
     net = network(name, outputs=2, skip=skip)
     module = net.to_torch()
@@ -148,5 +148,9 @@ def test_torch_both_ways(name, skip):
     back = Network.from_torch(module)
     np.testing.assert_array_equal(back.weights, net.weights)
     np.testing.assert_allclose(back.predict(X), net.predict(X), atol=1e-12)
+    export_network(net, tmp_path / "net.pt", "torch", "float64")
+    loaded = torch.load(tmp_path / "net.pt", weights_only=False)
+    with torch.no_grad():
+        np.testing.assert_array_equal(loaded(torch.tensor(X)).numpy(), module(torch.tensor(X)).numpy())
     with pytest.raises(ConversionError, match="not Linear"):
         Network.from_torch(torch.nn.Sequential(torch.nn.Linear(3, 2)))

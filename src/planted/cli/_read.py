@@ -23,12 +23,16 @@ from planted.cli._imported import imported
 from planted.cli._report import network_report
 from planted.names import ACTIVATIONS
 
-_PICKLES = (".pkl", ".pickle", ".joblib")
+_TORCH = (".pt", ".pth")
+_PICKLES = (".pkl", ".pickle", ".joblib", *_TORCH)
 
 
 def read(
     model: Annotated[
-        str, typer.Argument(help="ONNX file, network of planted, package.module:name, or pickle (with --trust).")
+        str,
+        typer.Argument(
+            help="ONNX file, network of planted, package.module:name, or pickle or torch file (with --trust)."
+        ),
     ],
     inputs: Annotated[int | None, typer.Option(min=1, help="Number of inputs, if the model does not say.")] = None,
     activation: Annotated[str, typer.Option(help=f"auto, or one of {', '.join(ACTIVATIONS)}.")] = "auto",
@@ -104,9 +108,7 @@ def open_model(model: str, trust: bool) -> Any:
             )
         if not path.is_file():
             raise ValueError(f"no model file at {model}")
-        import joblib
-
-        return joblib.load(path)
+        return _from_torch(path) if path.suffix in _TORCH else _from_joblib(path)
     if path.suffix == ".onnx" or path.is_file():
         if not path.is_file():
             raise ValueError(f"no model file at {model}")
@@ -118,6 +120,24 @@ def open_model(model: str, trust: bool) -> Any:
     if ":" not in model:
         raise ValueError(f"no model file at {model}; a function is given as package.module:name")
     return imported(model)
+
+
+def _from_joblib(path: Path) -> Any:
+    import joblib
+
+    return joblib.load(path)
+
+
+def _from_torch(path: Path) -> Any:
+    """A module that torch.save has written."""
+    try:
+        import torch
+    except ImportError:
+        raise ValueError(f"opening {path} needs torch: pip install 'planted[torch]'") from None
+    module = torch.load(path, map_location="cpu", weights_only=False)
+    if not isinstance(module, torch.nn.Module):
+        raise ValueError(f"{path} holds a {type(module).__name__}, not a module; save the module itself by torch.save")
+    return module
 
 
 def _table(network: Any, rows: int = 12, columns: int = 6) -> str:

@@ -128,13 +128,23 @@ def to_torch(network: Network, dtype: str = "float64") -> Any:
     with torch.no_grad():
         linear.weight.copy_(torch.tensor(np.atleast_2d(network.skip)))
 
+    return with_linear_part(chain, linear)
+
+
+def with_linear_part(neurons: Any, skip: Any) -> Any:
+    """The torch module x ↦ neurons(x) + skip(x), which pickles as a call of this function."""
+    import torch
+
     class WithLinearPart(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.neurons, self.skip = chain, linear
+            self.neurons, self.skip = neurons, skip
 
         def forward(self, x: Any) -> Any:
             return self.neurons(x) + self.skip(x)
+
+        def __reduce__(self) -> Any:
+            return with_linear_part, (self.neurons, self.skip)
 
     return WithLinearPart()
 
