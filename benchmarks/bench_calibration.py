@@ -5,8 +5,9 @@
 A PART is a part of a name of a setting or of a wrong model; all are measured without. FILE gets a line for each one
 that is done, and those that it holds already for the same numbers are not measured again, so that a run goes on where
 it was stopped. The exit status is 1 if a coverage is outside 93–97 %, a penalised fit does not say that it is biased,
-or a level at 1 % outside 0.5–2 %, each by more than two binomial standard errors. Fits begin at the teacher: the
-search is the subject of other benchmarks.
+or a level at 1 % outside 0.5–2 %, each by more than two standard errors. Intervals of one fit hit and miss together, so
+that the standard error of a coverage is that between fits. Fits begin at the teacher: the search is the subject of
+other benchmarks.
 """
 
 from __future__ import annotations
@@ -173,17 +174,26 @@ def power(kind: str, seed: int) -> float:
     return residual_p_value(observations(problem.survey), network, intercept=free.intercept, seed=seed)
 
 
-def share(count: int, total: int) -> str:
-    """A share in percent with its binomial standard error."""
+def binomial_error(count: int, total: int) -> float:
+    """Standard error of a share of independent events."""
     p = count / total
-    return f"{100 * p:5.1f} ± {100 * math.sqrt(max(p * (1 - p), 0.25 / total) / total):.1f} %  ({count} of {total})"
+    return math.sqrt(max(p * (1 - p), 0.25 / total) / total)
 
 
-def outside(count: int, total: int, low: float, high: float) -> bool:
-    """Whether a share lies outside an interval by more than two binomial standard errors."""
-    p = count / total
-    error = 2 * math.sqrt(max(p * (1 - p), 0.25 / total) / total)
-    return p + error < low or p - error > high
+def error_between_fits(runs: list[list[int]]) -> float:
+    """Standard error of a share of events, given as pairs (how many came, of how many), one pair a fit."""
+    count, total = np.sum(runs, axis=0)
+    return math.sqrt(sum((hits - count / total * number) ** 2 for hits, number in runs)) / total
+
+
+def share(count: int, total: int, error: float) -> str:
+    """A share in percent with its standard error."""
+    return f"{100 * count / total:5.1f} ± {100 * error:.1f} %  ({count} of {total})"
+
+
+def outside(p: float, error: float, low: float, high: float) -> bool:
+    """Whether a share lies outside an interval by more than two standard errors."""
+    return p + 2 * error < low or p - 2 * error > high
 
 
 def measured_setting(setting: Setting, intervals: int, tests: int, first: int) -> dict[str, Any]:
@@ -197,8 +207,7 @@ def measured_setting(setting: Setting, intervals: int, tests: int, first: int) -
         biased = biased and errors.biased
         values.append(p_value)
         seed += 1
-    every = np.concatenate(hits)
-    return {"covered": int(every.sum()), "intervals": len(every), "biased": biased, "p_values": values}
+    return {"runs": [[int(hit.sum()), len(hit)] for hit in hits], "biased": biased, "p_values": values}
 
 
 def measured_power(kind: str, tests: int, first: int) -> dict[str, Any]:
@@ -208,19 +217,21 @@ def measured_power(kind: str, tests: int, first: int) -> dict[str, Any]:
 
 def coverage_line(name: str, record: dict[str, Any]) -> tuple[str, bool]:
     """What a setting came to, and whether it is outside its limits."""
-    count, total = record["covered"], record["intervals"]
+    count, total = (int(number) for number in np.sum(record["runs"], axis=0))
+    error = error_between_fits(record["runs"])
     penalised = next(setting for setting in SETTINGS if setting.name == name).alpha
-    failed = not record["biased"] if penalised else outside(count, total, 0.93, 0.97)
+    failed = not record["biased"] if penalised else outside(count / total, error, 0.93, 0.97)
     note = " says that it is biased" if record["biased"] else ""
-    return f"coverage  {name:32s} {share(count, total)}{note}", failed
+    return f"coverage  {name:32s} {share(count, total, error)}{note}", failed
 
 
 def level_line(name: str, record: dict[str, Any]) -> tuple[str, bool]:
     """Shares of p below 1 % and 10 % under the right model, and whether the first is outside its limits."""
     values = np.array(record["p_values"])
-    low, more = int(np.sum(values < 0.01)), int(np.sum(values < 0.1))
-    shown = f"level     {name:32s} p < 1 %: {share(low, len(values))}, p < 10 %: {share(more, len(values))}"
-    return shown, outside(low, len(values), 0.005, 0.02)
+    n, counts = len(values), [int(np.sum(values < level)) for level in (0.01, 0.1)]
+    low, more = (share(count, n, binomial_error(count, n)) for count in counts)
+    failed = outside(counts[0] / n, binomial_error(counts[0], n), 0.005, 0.02)
+    return f"level     {name:32s} p < 1 %: {low}, p < 10 %: {more}", failed
 
 
 def main() -> int:
@@ -256,7 +267,9 @@ def main() -> int:
             failed += wrong
     for name in chosen(wrong_models()):
         values = record(name, partial(measured_power, name, given.tests, given.first))["p_values"]
-        print(f"power     {name:32s} p < 1 %: {share(sum(p < 0.01 for p in values), len(values))}", flush=True)
+        count = sum(p < 0.01 for p in values)
+        shown = share(count, len(values), binomial_error(count, len(values)))
+        print(f"power     {name:32s} p < 1 %: {shown}", flush=True)
     return int(failed > 0)
 
 
