@@ -4,6 +4,7 @@ from planted.certificates._assumption import Assumption
 from planted.certificates._assumptions import assumptions, average_curvature, average_slope, rho
 from planted.certificates._certify import KINDS, Certificate, certify
 from planted.certificates._conv import ConvStationary
+from planted.certificates._error_spread import error_ratios
 from planted.certificates._filter_coverage import outside_theory
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._label_basin import LabelBasin, label_basin
@@ -77,6 +78,7 @@ __all__ = [
     "average_slope",
     "certify",
     "cramer_rao",
+    "error_ratios",
     "find_kinks",
     "flat_symmetries",
     "jacobian_spectrum",

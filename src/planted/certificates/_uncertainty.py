@@ -42,6 +42,7 @@ from planted.objectives import (
 # Shares of the largest below which eigenvalues of a curvature, and singular values of derivatives, are rounding.
 _VANISHING, _VANISHING_ROOT = 1e-10, 1e-12
 _REACHED = 1e-6
+_BISECTIONS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,9 @@ class Uncertainty:
         has no effect.
     moved : array (p, q)
         How every parameter of the canonical network moves along each direction that is left open.
+    ratios : array (draws, p), optional
+        Errors at other parameters that are as likely, over those at the estimate
+        (:func:`planted.certificates.error_ratios`), which intervals allow for.
 
     Examples
     --------
@@ -96,6 +100,7 @@ class Uncertainty:
     biased: bool
     covariance_beside: np.ndarray
     moved: np.ndarray
+    ratios: np.ndarray | None = None
 
     @property
     def determined(self) -> bool:
@@ -131,11 +136,15 @@ class Uncertainty:
         """Lower and upper ends (2, …) by name of intervals that each cover their parameter with this probability."""
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, not {level!r}")
-        reach = norm.ppf(0.5 + level / 2)
-        return {
-            name: np.stack([self.estimate[name] - reach * error, self.estimate[name] + reach * error])
-            for name, error in self.errors.items()
-        }
+        names = sorted(self.errors)
+        sizes = [self.errors[name].size for name in names]
+        normal = np.full(sum(sizes), norm.ppf(0.5 + level / 2))
+        reach = normal if self.ratios is None else mixture_reach(self.ratios, level)
+        ends = {}
+        for name, part in zip(names, np.split(reach, np.cumsum(sizes)[:-1]), strict=True):
+            estimate, error = self.estimate[name], self.errors[name]
+            ends[name] = estimate + np.multiply.outer([-1.0, 1.0], part.reshape(error.shape) * error)
+        return ends
 
     def in_units(self, unit: float, network: Network | ConvNetwork) -> Uncertainty:
         """The same for targets that were divided by `unit`: outputs, intercepts and linear parts grow by it."""
@@ -228,6 +237,21 @@ class Ellipsoid:
         return bool(gap @ np.linalg.pinv(self.covariance, rcond=_VANISHING, hermitian=True) @ gap <= self.quantile)
 
 
+def mixture_reach(ratios: np.ndarray, level: float) -> np.ndarray:
+    """q/s (p,) for ratios (draws, p): how many errors an interval of this level reaches.
+
+    >>> mixture_reach(np.ones((4, 2)), 0.95).round(2)
+    array([1.96, 1.96])
+    """
+    normal = norm.ppf(0.5 + level / 2)
+    low, high = normal * ratios.min(axis=0), normal * ratios.max(axis=0)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        short = np.mean(norm.cdf(middle / np.maximum(ratios, 1e-300)), axis=0) < 0.5 + level / 2
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return np.asarray((low + high) / 2)
+
+
 class _Inverse(NamedTuple):
     """A generalised inverse (p, p), its rank, directions (p, m) that it leaves out, and the units (p,) of entries."""
 
@@ -237,7 +261,7 @@ class _Inverse(NamedTuple):
     units: np.ndarray
 
 
-def _inverse(matrix: np.ndarray, gauge: np.ndarray, root: np.ndarray | None = None) -> _Inverse:
+def inverse_beside(matrix: np.ndarray, gauge: np.ndarray, root: np.ndarray | None = None) -> _Inverse:
     """Inverse of a positive semi-definite matrix (p, p) beside directions `gauge` (s, p) that do not count.
 
     Directions are judged in units of the diagonal, so that units of inputs and targets do not matter. Where a `root`
@@ -333,7 +357,7 @@ def uncertainty(
         curvature = information + np.diag(ridge)
         # What the penalty bends is no free choice any more.
         gauge = gauge[~np.any(gauge * ridge, axis=1)]
-    inverse = _inverse(curvature, gauge, None if root is None else np.asarray(root, dtype=np.float64))
+    inverse = inverse_beside(curvature, gauge, None if root is None else np.asarray(root, dtype=np.float64))
     covariance, noise = inverse.matrix / n, None
     if objective.ridge is not None:
         covariance = inverse.matrix @ information @ inverse.matrix / n

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
-from planted.certificates import Uncertainty, uncertainty
+from planted.certificates import Uncertainty, error_ratios, uncertainty
 from planted.methods._observations import Observations
 from planted.methods._problem import Problem, in_memory
 from planted.methods._row_facts import off_kinks, open_neurons, rounding_noise
@@ -30,6 +30,9 @@ PARAMETERS_WITH_ERRORS = 1000
 # Weights that a direction left open moves by less than this share of the most it moves any are not named.
 _MOVED = 0.1
 _DIRECTIONS = 10
+# The relative error of a neuron's output above which errors depend on where they are taken, and rows × parameters² up
+# to which it is looked how much.
+_FIRST_ORDER, _SPREAD_WORK = 0.05, 1e8
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,7 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
         if relative_loss <= NOISELESS and not errors.determined and entries <= LEVERAGE_ENTRIES:
             # Rounding alone is left: what rows hardly see is known as well as the errors say, and only those.
             errors = uncertainty(objective, own, least_noise=least, root=_derivatives(objective, own))
-        return _described(problem, network, errors, uneven)
+        return _described(problem, network, errors if relative_loss <= EXACT else _spread(objective, errors), uneven)
     weight = np.ones(len(data.y)) if data.weight is None else data.weight
     factors = weight if data.counted else weight**2
     squared = replace(looked, weight=factors)
@@ -90,7 +93,21 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
     n = float(np.sum(weight))
     correction = n * problem.n_outputs / max(n * problem.n_outputs - numbers, 1.0)
     meat = scores * (float(np.sum(factors)) / n * correction)
-    return _described(problem, network, uncertainty(objective, own, least_noise=least, meat=meat), uneven)
+    first = uncertainty(objective, own, least_noise=least, meat=meat)
+    return _described(problem, network, _spread(objective, first), uneven)
+
+
+def _spread(objective: Any, errors: Uncertainty) -> Uncertainty:
+    """The same with errors at other likely parameters, where a neuron's are not small and that is affordable."""
+    output = errors.estimate.get("output")
+    if output is None or not output.size or not errors.determined:
+        return errors
+    known = np.linalg.norm(np.atleast_2d(output), axis=0)
+    loose = np.linalg.norm(np.atleast_2d(errors.errors["output"]), axis=0) > _FIRST_ORDER * known
+    if not loose.any() or errors.n_rows * errors.n_parameters**2 > _SPREAD_WORK:
+        return errors
+    ratios = error_ratios(objective, errors)
+    return replace(errors, ratios=ratios) if len(ratios) else errors
 
 
 def _derivatives(objective: Any, params: Any) -> np.ndarray:
