@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
@@ -161,7 +160,7 @@ class LabelProblem(Problem):
 
     def quadratic(self, rows: Rows) -> Squared:
         """The quadratic loss of eq. 2: the squared loss with outputs fixed at 1/k."""
-        return Squared.on(rows, self.activation, jnp.full(self.n_hidden, 1.0 / self.n_hidden), self.free.bias)
+        return Squared.on(rows, self.activation, np.full(self.n_hidden, 1.0 / self.n_hidden), self.free.bias)
 
     def network(self, params: dict[str, Any]) -> Network:
         """The network with these parameters, outputs of several classes centred: see :class:`LabelProblem`."""

@@ -79,7 +79,7 @@ class Squared(Fit):
         cls,
         rows: Rows,
         activation: Activation,
-        output: jax.Array | None = None,
+        output: ArrayLike | None = None,
         bias: bool = False,
         intercept: bool = False,
         skip: bool = False,

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import brentq
 
 from planted.activations import Activation
 from planted.numerics import random
+from planted.numerics.decompositions import svd
 from planted.numerics.precision import float64, to_jax
 from planted.rows import ArrayRows, Rows, over_rows
 from planted.rows.moments import block_residual, fit_quadratic
@@ -121,26 +121,26 @@ _tensor = over_rows(projected_tensor, static_argnums=(1,))
 
 
 def _span(
-    rows: Rows, fit: Any, orders: Orders, k: int, alpha: jax.Array, key: jax.Array
-) -> tuple[jax.Array, np.ndarray]:
+    rows: Rows, fit: Any, orders: Orders, k: int, alpha: np.ndarray, key: jax.Array
+) -> tuple[np.ndarray, np.ndarray]:
     """Orthonormal V (d, k) and the k + 1 largest singular values of what gave it."""
     d = rows.n_features
     if orders.subspace == 2:
         values, vectors = np.linalg.eigh(np.asarray(fit.quadratic))
         order = np.argsort(-np.abs(values))
-        return jnp.asarray(vectors[:, order[:k]]), np.abs(values[order[: k + 1]])
-    V = jnp.asarray(np.linalg.qr(random.normal(key, (d, min(k + 2, d))))[0])
+        return vectors[:, order[:k]], np.abs(values[order[: k + 1]])
+    V = np.linalg.qr(np.asarray(random.normal(key, (d, min(k + 2, d)))))[0]
     for _ in range(_POWER_STEPS):
-        V = jnp.linalg.qr(_product(rows, orders.subspace, alpha, V))[0]
-    values, vectors = np.linalg.eigh(np.asarray(V.T @ _product(rows, orders.subspace, alpha, V)))
+        V = np.linalg.qr(np.asarray(_product(rows, orders.subspace, alpha, V)))[0]
+    values, vectors = np.linalg.eigh(V.T @ np.asarray(_product(rows, orders.subspace, alpha, V)))
     order = np.argsort(-np.abs(values))
     spectrum = np.abs(values[order[: k + 1]])
-    V = V @ jnp.asarray(vectors[:, order[:k]])
+    V = V @ vectors[:, order[:k]]
     if orders.subspace == 3:
         # All of M₃(I, V, V), not one slice of it: neurons that α happens to miss come back.
         for _ in range(_UNFOLDINGS):
-            left, singular, _ = jnp.linalg.svd(_unfolded(rows, V), full_matrices=False)
-            V, spectrum = left[:, :k], np.asarray(singular[: k + 1])
+            left, singular, _ = svd(np.asarray(_unfolded(rows, V)))
+            V, spectrum = left[:, :k], singular[: k + 1]
     return V, spectrum
 
 
@@ -282,16 +282,16 @@ def start_from_moments(
     fits = [_quadratic_part(rows) for rows in plain]
     rest = [_residual(rows, fit) for rows, fit in zip(plain, fits, strict=True)]
 
-    direction = (
-        fits[0].linear if alpha == "mean" and orders.magnitude == 1 else jnp.asarray(random.normal(alpha_key, (d,)))
+    direction = np.asarray(
+        fits[0].linear if alpha == "mean" and orders.magnitude == 1 else random.normal(alpha_key, (d,))
     )
-    direction = direction / jnp.maximum(jnp.linalg.norm(direction), 1e-300)
+    direction = direction / max(float(np.linalg.norm(direction)), 1e-300)
     V, spectrum = _span(rest[0], fits[0], orders, k, direction, span_key)
     alphas = np.ones((1, k)) if orders.decomposition == 3 else rng.standard_normal((min(k, _ALPHAS), k))
-    tensors = np.asarray(_tensor(rest[len(rest) // 2], orders.decomposition, V, jnp.asarray(alphas)))
+    tensors = np.asarray(_tensor(rest[len(rest) // 2], orders.decomposition, V, alphas))
     decomposition = decompose(tensors, rng)
 
-    U, basis = decomposition.factors, np.asarray(V)
+    U, basis = decomposition.factors, V
     directions = (basis @ U).T
     if orders.decomposition == 3:
         own = decomposition.coefficients[0]
