@@ -108,7 +108,7 @@ def _equal_neurons(arrays: Arrays, outer: np.ndarray, degree: float | None, pari
 
                 def path(t: float, i: int = i, j: int = j, share: float = share) -> Arrays:
                     # Keep a_i s_i^p + a_j c^p s_j^p: let s_j grow and s_i make up for it.
-                    t = t * min(1.0, 1.0 / abs(share))
+                    t = t / max(1.0, abs(share))
                     left = 1 + share * (1 - (1 + t) ** degree)
                     moved = _row(joint, j, joint[j] * (1 + t))
                     return _set_joint(arrays, _row(moved, i, joint[i] * left ** (1 / degree)))
