@@ -39,7 +39,11 @@ def half(seeds, sizes=((20, 10), (20, 20), (50, 20)), ratios=(1.25, 1.5, 1.75, 2
                 data, began = cell.data(seed), time.process_time()
                 recovery = METHODS["auto"](Problem.of(data.X, data.y, k, random_state=1000 + seed))
                 seconds.append(time.process_time() - began)
-                hits += match(recovery.network, data.teacher).weight_error < 1e-6
+                error = match(recovery.network, data.teacher).weight_error
+                hits += error < 1e-6
+                print(
+                    f"  seed {seed}: {recovery.status}, weight error {error:.0e}, CPU {seconds[-1]:.1f} s", flush=True
+                )
             print(f"d={d} k={k} n={ratio:g}kd: {hits}/{len(seeds)}, median CPU {np.median(seconds):.1f} s", flush=True)
 
 

@@ -18,7 +18,9 @@ from planted.solvers import Descent, gauss_newton, lbfgs, least_squares, sample_
 # A relative loss below which descending further moves weights by rounding errors only.
 _ROUNDING = 1e-25
 _ROWS_PER_PARAMETER = 20
-_DENSE_PARAMETERS, _DENSE_PARAMETERS_IN_CHUNKS = 300, 2000
+DENSE_PARAMETERS = 300
+"""Above so many parameters a network is polished by steps without a Jacobian."""
+_DENSE_PARAMETERS_IN_CHUNKS = 2000
 _POLISH = 25
 # Half the relative loss below which Gauss–Newton steps converge at once, and a decrease an iteration that is too slow.
 _NEAR, _SLOW = 1e-3, 1e-3
@@ -56,10 +58,10 @@ def refine(problem: Problem, network: Network, *, steps: int = 1000) -> Refined:
     params: Any = problem.params(network)
     size = sum(np.size(leaf) for leaf in params.values())
     runs: dict[str, Descent] = {}
-    dense = size <= _DENSE_PARAMETERS and n >= size
+    dense = size <= DENSE_PARAMETERS and n >= size
     square = float(np.average(np.sum(survey.y.reshape(n, -1) ** 2, axis=1), weights=survey.weight))
     enough = _ROUNDING * square
-    if size > _DENSE_PARAMETERS and n >= size:
+    if size > DENSE_PARAMETERS and n >= size:
         near = _NEAR * square
         runs["near"] = lbfgs(loss, params, steps=steps, tolerance=1e-14, target=near, decrease=_SLOW, progress=progress)
         params, value = runs["near"].params, np.inf

@@ -20,6 +20,8 @@ from planted.methods._verdict import (
 from planted.networks import ConvNetwork, Network, jacobian
 from planted.numerics.decompositions import svd
 
+_SPANNING = 10
+"""Rows an input that are looked at first where all of them may span every direction."""
 _TURNED_TOGETHER = 8
 """Neurons up to which every set of them is turned around, beyond which pairs are."""
 
@@ -215,7 +217,13 @@ def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -
     scale = np.sqrt(np.mean(inputs**2, axis=0))
     unit = inputs / np.where(scale > 0, scale, 1.0)
     d = inputs.shape[1]
+    # No eigenvalue of all rows is larger than the trace, and the least is no smaller than that of some rows.
+    trace = np.sum(unit**2, axis=1) @ slope**2
     for i in range(network.n_hidden):
+        some = np.flatnonzero(slope[:, i] > INACTIVE)[: _SPANNING * d]
+        weighted = unit[some] * slope[some, i, None]
+        if np.linalg.eigvalsh(weighted.T @ weighted)[0] > SINGULAR * trace[i]:
+            continue
         weighted = unit * slope[:, i, None]
         values, vectors = np.linalg.eigh(weighted.T @ weighted)
         rank = int(np.sum(values > SINGULAR * max(values[-1], 1e-300)))

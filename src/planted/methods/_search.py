@@ -18,6 +18,7 @@ from planted.activations import Activation
 from planted.methods._merge import merge
 from planted.methods._orient import orientation
 from planted.methods._problem import Free, Problem
+from planted.methods._refine import DENSE_PARAMETERS
 from planted.methods._whitening import Whitening
 from planted.networks import Network
 from planted.numerics.precision import float64
@@ -33,8 +34,9 @@ _SMALL = 300_000
 _AGREE, _PARALLEL = 1e-3, 0.98
 WORTHY = 3e-5
 """Half the relative loss below which a run is worth refining."""
-# The same below which it is time to merge, and below which float64 should take over.
-_PROMISING, _NEAR = 1e-6, 1e-10
+# The same below which it is time to merge, below which float64 should take over, and below which Gauss–Newton steps
+# should where networks are so large that they take them.
+_PROMISING, _NEAR, _NEAR_NEWTON = 1e-6, 1e-10, 1e-7
 
 
 @dataclass(frozen=True)
@@ -244,12 +246,13 @@ class Search:
         idle = self._idle(width)
         params, signs = _padded(params, signs, idle)
         output = None if signs is None else jax.device_put(np.asarray(signs, self.dtype))
+        near = _NEAR_NEWTON if self.width * self.Z.shape[1] > DENSE_PARAMETERS else _NEAR
         run = lbfgs(
             SymmetricPart.on(self.rows, self.activation, output, self.free.bias, self.n_outputs),
             params,
             steps=steps,
             tolerance=0.0,
-            target=_NEAR if final else _PROMISING,
+            target=near if final else _PROMISING,
             decrease=0.1 * _NEAR if final else 0.01 * _PROMISING,
             dtype=self.dtype,
             progress=self.progress,
