@@ -1,8 +1,9 @@
 """What reading a model must show: trained networks, large planted ones, other models, queries and seconds.
 
-Run as `python benchmarks/bench_read.py trained [SEED]`, `large`, `other [SEED]`, `planted [SEED]`, `pairs [SEED]`
-(float32 neurons that are nearly the same), `strengths [SEED]` (those of ten thousand to one) or `single [SEED [PART]]`,
-of which part 0 is planted networks and part 1 trained ones; an activation as PART names the planted ones of one kind.
+Run as `python benchmarks/bench_read.py trained [SEED]`, `large [SEED]`, `other [SEED [float32]]`, `planted [SEED]`,
+`pairs [SEED]` (float32 neurons that are nearly the same), `strengths [SEED]` (those of ten thousand to one) or
+`single [SEED [PART]]`, of which part 0 is planted networks and part 1 trained ones; an activation as PART names the
+planted ones of one kind.
 """
 
 import sys
@@ -183,11 +184,13 @@ def other_models(seed):
     return {name: (model, None) for name, model in made.items()} | {name: (f, d) for name, f in functions.items()}
 
 
-def other(seed=1000):
-    """Models that are not one-hidden-layer networks: how many are called recovered."""
+def other(seed=1000, precision="float64"):
+    """Models that are not one-hidden-layer networks: how many are called recovered; as they are, or in float32."""
     counts = Counter()
     models = other_models(seed)
     for name, (model, d) in models.items():
+        if precision == "float32":
+            model, d = rounded_to_float32(model), 6
         began = time.process_time()
         try:
             reading = planted.read(model, d, random_state=seed)
@@ -199,6 +202,11 @@ def other(seed=1000):
             f"{name}: {status}, {queries} queries, {time.process_time() - began:.2f} CPU s: {reason[:110]}", flush=True
         )
     print(f"{len(models)} models: {dict(counts)}; called recovered: {counts['recovered']}")
+
+
+def rounded_to_float32(model):
+    ask = next((getattr(model, name) for name in ("decision_function", "predict") if hasattr(model, name)), model)
+    return lambda X: np.asarray(ask(X.astype(np.float32).astype(np.float64)), np.float32)
 
 
 def planted_networks(seed=1000):

@@ -55,6 +55,14 @@ def test_opposite_neurons_are_merged(name):
     np.testing.assert_allclose(small.predict(X), doubled.predict(X), atol=1e-10)
 
 
+def test_opposite_neurons_that_are_linear_together_go_into_the_linear_part():
+    net = Network([[1.0, 2.0, 0.0], [-1.0, -2.0, 0.0], [0.0, 1.0, 1.0]], [1.5, -1.5, 2.0], bias=[0.5, -0.5, 0.3])
+    small = net.simplify()
+    assert small.n_hidden == 1
+    np.testing.assert_allclose(small.skip, [1.5, 3.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(small.predict(X), net.predict(X), atol=1e-12)
+
+
 def test_a_network_that_cannot_be_smaller_stays():
     net = network("relu", 5)
     small = net.simplify()
