@@ -9,7 +9,7 @@ import numpy as np
 from planted.reading._query import Frame, ModelError, check_determinism
 
 _POINTS = 4
-_MANY = 12
+_MANY, _VERY_MANY = 12, 36
 _LONG, _SHORT = 0.04, 1e-4
 _ROUNDINGS = 2.0
 _ALL_WHOLE = 2.0**23
@@ -115,14 +115,14 @@ def _deviation(frame: Frame, ulp: float, radius: float, rng: np.random.Generator
     """Standard deviation of the rounding error of an answer, from second differences over steps too short to bend.
 
     Rounding is larger at some points than at others. Where a kink is met all the same the differences are far larger,
-    which happens at few points: the third largest of twelve counts. An answer that is rounded to a step `ulp` is off by
+    which happens at few points: the third largest of 36 counts. An answer that is rounded to a step `ulp` is off by
     at least what a uniform error is, ulp/√12.
     """
-    points = rng.standard_normal((_MANY, frame.n_inputs))
-    step = rng.standard_normal((_MANY, frame.n_inputs))
+    points = rng.standard_normal((_VERY_MANY, frame.n_inputs))
+    step = rng.standard_normal((_VERY_MANY, frame.n_inputs))
     step *= _SHORT * radius / np.linalg.norm(step, axis=1, keepdims=True)
     asked = points + np.arange(-2.0, 3.0)[:, None, None] * step
-    answers = frame(asked.reshape(-1, frame.n_inputs)).reshape(len(asked), _MANY, -1)
+    answers = frame(asked.reshape(-1, frame.n_inputs)).reshape(len(asked), _VERY_MANY, -1)
     differences = np.abs(np.diff(answers, n=2, axis=0)).max(axis=2)
     typical = float(np.sqrt(np.sort(np.mean(differences**2, axis=0))[-3] / 6))
     return max(typical, ulp / np.sqrt(12))
