@@ -322,7 +322,7 @@ def _report(way: _Progress, interrupted: str | None) -> Reading:
         share = resolution(network, check)
         reason += (
             f"; two neurons of equal strength whose weights differ by less than {share:.1g} of their length would be "
-            "read as one, and a weak one beside a strong one in proportion"
+            "read as one, and others that change the model as little"
         )
     return Reading(own, "recovered", reason, query.spent, largest)
 

@@ -14,7 +14,7 @@ from planted.reading._check import Check
 from planted.reading._polish import SLOPES
 
 _GRID = np.linspace(-6.0, 6.0, 601)
-_MARGIN = 3.0  # a difference is met where it is largest by chance only, as each hyperplane is asked at few places
+_MARGIN = 5.0  # a difference is met where it is largest by chance only, as each hyperplane is asked at few places
 
 
 def resolution(network: Network, check: Check) -> float:
