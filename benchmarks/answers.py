@@ -80,18 +80,19 @@ def weight_gap(network, table):
 
 def bent(teacher, table):
     """The same function of all rows without relu neurons that are active in every row, which are linear, or in none."""
-    if teacher.activation.name != "relu" or teacher.bias is None:
+    if teacher.activation.name != "relu":
         return teacher
-    z = np.concatenate([table.X, table.fresh]) @ teacher.weights.T + teacher.bias
+    bias = np.zeros(teacher.n_hidden) if teacher.bias is None else teacher.bias
+    z = np.concatenate([table.X, table.fresh]) @ teacher.weights.T + bias
     always, kink = np.all(z > 0, axis=0), np.any(z > 0, axis=0) & np.any(z < 0, axis=0)
-    if kink.all():
-        return teacher
-    straight = teacher.output[..., always]
-    skip = straight @ teacher.weights[always] + (0.0 if teacher.skip is None else teacher.skip)
-    intercept = teacher.intercept + straight @ teacher.bias[always]
-    return Network(
-        teacher.weights[kink], teacher.output[..., kink], "relu", teacher.bias[kink], intercept, skip
-    )  # fmt: skip
+    parts = {"weights": teacher.weights[kink], "output": teacher.output[..., kink]}
+    if teacher.bias is not None:
+        parts["bias"] = bias[kink]
+    if always.any():
+        straight = teacher.output[..., always]
+        parts["skip"] = straight @ teacher.weights[always] + (0.0 if teacher.skip is None else teacher.skip)
+        parts["intercept"] = teacher.intercept + straight @ bias[always]
+    return teacher.replace(**parts)
 
 
 def excess(estimator, table):
