@@ -29,7 +29,7 @@ from planted.solvers import Descent, lbfgs
 from planted.starts import random_rows
 
 # Rows a number of the network up to which these runs are made: from there on others find it sooner.
-_ROWS_PER_NUMBER = 2.5
+_ROWS_PER_NUMBER = 3
 _RUNS = 8
 # Neurons at the start for each that is wanted, and their size: small, as large ones would stay where they are.
 _WIDTH, _SIZE = 4, 0.3
