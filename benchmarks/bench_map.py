@@ -22,7 +22,7 @@ from planted.bench import BenchCell, contest
 
 INPUTS = 8
 WIDTHS = (2, 4, 8, 12)
-RATIOS = (0.75, 1.25, 1.5, 2.0, 3.0, 6.0)
+RATIOS = (0.75, 1.5, 2.0, 3.0, 6.0)
 PEER = "optax Adam multi-start"
 SECONDS = 5.0
 
