@@ -36,7 +36,7 @@ finally:
 def run(table, cache):
     """The result of a fit but for its seconds, and how many programs were found and how many compiled and kept."""
     environment = os.environ | {"PLANTED_CACHE": str(cache)}
-    known = ["--hidden", "1", "--activation", "relu", "--no-bias", "--no-intercept"]
+    known = ["--hidden", "1", "--activation", "relu", "--no-bias", "--no-intercept", "--method", "squared"]
     command = [sys.executable, "-c", COMMAND, "fit", str(table), *known, "--quiet", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
@@ -165,15 +165,22 @@ def test_all_programs_together_stay_below_the_bound_and_the_oldest_go(tmp_path):
     place, other = tmp_path / "this", tmp_path / "older version"
     place.mkdir()
     other.mkdir()
-    (other / "old.program").write_bytes(bytes(300))
-    os.utime(other / "old.program", (1, 1))
+    ProgramCache(other).put("old", bytes(300))
+    (old,) = programs(other)
+    # Whatever else lies there is somebody's own.
+    letter, theirs = other / "letter.txt", other / "their.program"
+    for path in (old, letter, theirs):
+        path.write_bytes(bytes(300))
+        os.utime(path, (1, 1))
     cache = ProgramCache(place, largest=1000)
     for number in range(20):
         cache.put(f"key {number}", bytes(100))
-        for path in programs(tmp_path):
+        for path in programs(place):
             os.utime(path, (path.stat().st_mtime - 10, path.stat().st_mtime - 10))
-        assert sum(path.stat().st_size for path in programs(tmp_path)) <= 1000 + 132
-    assert not (other / "old.program").exists()
+        assert sum(path.stat().st_size for path in programs(tmp_path) if path != theirs) <= 1000 + 132
+    assert not old.exists()
+    assert letter.exists()
+    assert theirs.exists()
     assert cache.get("key 0") is None
     assert cache.get("key 19") == bytes(100)
     cache.put("too large", bytes(500))

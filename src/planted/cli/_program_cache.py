@@ -16,6 +16,7 @@ import hashlib
 import logging
 import os
 import platform
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ MOST_WRITTEN = 1000
 """Programs that one process keeps: where very many are loaded, JAX crashes while it turns another one into bytes."""
 _REFUSED = "refused"
 _RUNNING = "running-"
+_NAMED = re.compile(r"-[0-9a-f]{32}\.program$")
 _log = logging.getLogger("planted")
 
 
@@ -116,12 +118,15 @@ class ProgramCache:
             self._open = False
 
     def _make_room(self, added: int) -> None:
-        """Remove programs down to three quarters of what is allowed, of other versions and machines too."""
+        """Remove programs down to three quarters of what is allowed, those of other versions too, and nothing else.
+
+        The folder may be one in which a user has other things.
+        """
         self._bytes = None if self._bytes is None else self._bytes + added
         if self._bytes is not None and self._bytes <= self.largest:
             return
         files = []
-        for path in self.place.parent.glob("*/*"):
+        for path in _programs(self.place.parent, "*/"):
             # Another process may have removed it.
             with contextlib.suppress(OSError):
                 files.append((path.stat().st_mtime, path.stat().st_size, path))
@@ -130,9 +135,8 @@ class ProgramCache:
             for _, size, path in sorted(files):
                 if total <= 0.75 * self.largest:
                     break
-                if not path.name.startswith(_RUNNING) and path.name != _REFUSED:
-                    path.unlink(missing_ok=True)
-                    total -= size
+                path.unlink(missing_ok=True)
+                total -= size
         self._bytes = total
 
     def _forget_after_a_crash(self) -> None:
@@ -199,8 +203,11 @@ def _name(key: str) -> str:
     return f"{key[:40].replace('/', '_')}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.program"
 
 
-def _programs(place: Path) -> Iterator[Path]:
-    yield from place.glob("*.program")
+def _programs(place: Path, folders: str = "") -> Iterator[Path]:
+    """Files that :func:`_name` named, in a folder or in those below it."""
+    for path in place.glob(f"{folders}*.program"):
+        if _NAMED.search(path.name) and path.is_file():
+            yield path
 
 
 def _alive(path: Path) -> bool:
