@@ -1,9 +1,11 @@
 """What the recovery engine must show beyond single cells: scarce rows, growth, noise, widths, verdicts.
 
-Run as `python benchmarks/bench_engine.py half | growth | noise | width | verdicts | peers [count] [first seed]`, and
-`half [count] [first seed] d,k ratio,ratio,…` for one size and some numbers of rows a weight, ratio·kd.
+Run as `python benchmarks/bench_engine.py STUDY [count] [first seed]`, STUDY being half, growth, largest (minutes each),
+noise, width, verdicts or peers, and `half [count] [first seed] d,k ratio,ratio,…` for one size and some numbers of
+rows a weight, ratio·kd.
 """
 
+import resource
 import sys
 import time
 import warnings
@@ -62,6 +64,21 @@ def growth(seeds):
         total, unit = np.median(seconds[1:]), np.median(units[1:])
         print(f"d=k={size} n={10 * size * size}: {hits - 1}/{len(seeds)} or more recovered, "
               f"{total:.1f} s, one gradient {1e3 * unit:.1f} ms, ratio {total / unit:.0f}", flush=True)  # fmt: skip
+
+
+def largest(seeds, sizes=((200, 200),)):
+    """One recovery of the largest size: its seconds, beside a gradient's, and its memory."""
+    for d, k in sizes:
+        cell = Cell(d, k, 10)
+        for seed in seeds:
+            data = cell.data(seed)
+            unit, began = unit_gradient(data), time.perf_counter()
+            recovery = METHODS["auto"](Problem.of(data.X, data.y, k, random_state=1000 + seed))
+            seconds = time.perf_counter() - began
+            print(f"d={d} k={k} n={len(data.y)}: {recovery.status}, "
+                  f"weight error {match(recovery.network, data.teacher).weight_error:.0e}, {seconds:.0f} s, "
+                  f"one gradient {unit:.2f} s, ratio {seconds / unit:.0f}, "
+                  f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.1f} GB", flush=True)  # fmt: skip
 
 
 def noise(seeds):
@@ -173,7 +190,7 @@ def peers(seeds):
 
 
 if __name__ == "__main__":
-    studies = {study.__name__: study for study in (half, growth, noise, width, verdicts, peers)}
+    studies = {study.__name__: study for study in (half, growth, largest, noise, width, verdicts, peers)}
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     first = int(sys.argv[3]) if len(sys.argv) > 3 else 100
     one = [[tuple(map(int, sys.argv[4].split(",")))]] if len(sys.argv) > 4 else []

@@ -241,7 +241,7 @@ def model(repeats: int) -> None:
     import jax
     from scipy.optimize import nnls
 
-    from planted.objectives import block_value_and_gradient
+    from planted.objectives._base import block_value_and_gradient
     from planted.rows import Work, block_rows, file_rows
     from planted.rows._chunks import Scratch, _fold
 
@@ -286,7 +286,7 @@ def tasks(blocks: int = 640) -> None:
     """Milliseconds of one Dask task: a pass over blocks so small that nothing else counts, a task each, two workers."""
     import dask.array as da
 
-    from planted.objectives import block_value_and_gradient
+    from planted.objectives._base import block_value_and_gradient
     from planted.rows import Work, dask_engine, dask_rows
     from planted.rows._chunks import fold_arrays
 
