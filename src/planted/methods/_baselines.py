@@ -99,13 +99,17 @@ class LeftOut:
             places = np.arange(n)
         weight = np.ones(n) if self.data.weight is None else self.data.weight
         mean, scale = X.mean(axis=0), X.std(axis=0)
-        design = np.column_stack([np.ones(n), (X - mean) / np.where(scale > 0, scale, 1.0)])
+
+        def design(rows: np.ndarray) -> np.ndarray:
+            return np.column_stack([np.ones(len(rows)), (X[rows] - mean) / np.where(scale > 0, scale, 1.0)])
+
         root = np.sqrt(weight[places])[:, None]
-        values, vectors = np.linalg.eigh((design[places] * root).T @ (design[places] * root))
+        weighted = design(places) * root
+        values, vectors = np.linalg.eigh(weighted.T @ weighted)
         known = values > _VANISHING * values[-1]
         basis = vectors[:, known] / np.sqrt(values[known])
-        fit = basis @ (basis.T @ ((design[places] * root).T @ (y[places] * root)))
-        some = design[self.some]
+        fit = basis @ (basis.T @ (weighted.T @ (y[places] * root)))
+        some = design(self.some)
         leverage = weight[self.some] * np.sum((some @ basis) ** 2, axis=1)
         return self._relative(y[self.some] - some @ fit, leverage[:, None])
 

@@ -18,7 +18,7 @@ from planted import activations
 from planted.methods._problem import Problem, in_memory
 from planted.methods._refine import refine
 from planted.methods._rivals import HeldOut, Rival
-from planted.methods._search import PLENTY, Search
+from planted.methods._search import Search
 from planted.methods._second_order import second_order_plan, second_order_run
 from planted.methods._verdict import EXPLAINED, Cause
 from planted.networks import Network
@@ -102,7 +102,7 @@ def _fit(problem: Problem, run: int) -> Network:
     search = Search.of(problem)
     move = second_order_plan(search, 1)[0]
     key = random.fold_in(problem.key, 13 + run)
-    attempt = search.run(PLENTY[0], key) if move is None else second_order_run(search, move, key)
+    attempt = search.run(search.plenty[0], key) if move is None else second_order_run(search, move, key)
     return search.whitening.network(refine(problem.with_inputs(search.Z), search.network(attempt.params)).network)
 
 

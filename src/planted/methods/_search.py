@@ -25,11 +25,15 @@ from planted.numerics.precision import float64
 from planted.numerics.progress import Progress
 from planted.objectives import SymmetricPart
 from planted.rows import ArrayRows
-from planted.solvers import Descent, lbfgs
+from planted.solvers import Descent, MiniBatches, Monitor, descend, lbfgs
 from planted.starts import expanded_start
 
 _ROWS_PER_WEIGHT = 10
 _SMALL = 300_000
+# Rows a step of mini-batches, the sum over weights of their first step size, and steps of one compiled program.
+_BATCH, _RATE, _CHUNK = 64, 6.0, 500
+# Neurons from which on a quarter more is enough to spare.
+_MANY = 40
 # Two runs are in the same minimum if their losses differ by less than this fraction and rows have such cosines.
 _AGREE, _PARALLEL = 1e-3, 0.98
 WORTHY = 3e-5
@@ -43,13 +47,15 @@ _PROMISING, _NEAR, _NEAR_NEWTON = 1e-6, 1e-10, 1e-7
 class Schedule:
     """Widths relative to the wanted one; the longest descent at the first, at those between and at the last one.
 
-    `positive` is the fraction of neurons that start with a positive output.
+    `positive` is the fraction of neurons that start with a positive output. `passes` is how often the first descent
+    sees all rows, a few at a time, before it sees them together: see :class:`planted.solvers.MiniBatches`.
     """
 
     ratio: float
     shrink: float
     steps: tuple[int, int, int]
     positive: float = 0.5
+    passes: int = 0
 
     def widths(self, k: int) -> list[int]:
         """Decreasing widths, the last one k.
@@ -63,13 +69,15 @@ class Schedule:
         return widths
 
 
-# Half of the neurons carry each sign unless the teacher's outputs turn out to be nearly all of one.
+# Half of the neurons carry each sign unless the teacher's outputs turn out to be nearly all of one. Where neurons are
+# many, a quarter of them is enough to spare.
 PLENTY = (
-    Schedule(1.5, 0.8, (300, 150, 400)),
+    Schedule(1.5, 0.8, (300, 150, 400), passes=20),
     Schedule(2.0, 0.75, (500, 200, 400)),
     Schedule(2.0, 0.75, (500, 200, 400), positive=0.8),
     Schedule(2.0, 0.75, (500, 200, 400), positive=0.2),
 )
+_PLENTY_OF_MANY = (Schedule(1.25, 0.8, (300, 150, 400), passes=30), *PLENTY[1:])
 SCARCE = (
     Schedule(2.0, 0.85, (1500, 500, 600)),
     Schedule(2.0, 0.85, (1500, 500, 600)),
@@ -206,7 +214,9 @@ class Search:
         left = float(np.sqrt(np.mean(share[:, None] * residual**2)))
         linear = fit if activation.tilt else np.concatenate([np.zeros((d, *fit.shape[1:])), fit])
         dtype = np.float32 if few * width * d > _SMALL else np.float64
-        rows = ArrayRows(Z[:few].astype(dtype), targets.astype(dtype), share.astype(dtype))
+        # Shuffled where they may be taken a few at a time: tables can be sorted.
+        order = np.random.default_rng(0).permutation(few) if dtype is np.float32 else slice(few)
+        rows = ArrayRows(*(part[:few][order].astype(dtype) for part in (Z, targets, share)))
         return cls(
             Z=Z,
             rows=rows,
@@ -228,6 +238,11 @@ class Search:
     def n_outputs(self) -> int | None:
         """m where there are several outputs."""
         return None if self.linear.ndim == 1 else self.linear.shape[1]
+
+    @property
+    def plenty(self) -> tuple[Schedule, ...]:
+        """Schedules for rows enough, one after the other."""
+        return PLENTY if self.width < _MANY else _PLENTY_OF_MANY
 
     def at(self, width: int) -> Search:
         """The same search for another width."""
@@ -259,6 +274,20 @@ class Search:
         )
         return replace(run, params=self._without_idle(run.params, width)) if idle else run
 
+    @float64
+    def sweep(self, params: dict[str, Any], signs: np.ndarray, passes: int, key: np.ndarray) -> Descent:
+        """Steps of Adam on a few rows at a time, about `passes` times through all of them.
+
+        Weights with signs for outputs have about the same norm together whatever their number, so that the steps that
+        they bear fall with it.
+        """
+        output = jax.device_put(np.asarray(signs, self.dtype))
+        loss = SymmetricPart.on(self.rows, self.activation, output, self.free.bias, self.n_outputs)
+        steps = _CHUNK * max(1, round(passes * len(self.some) / _BATCH / _CHUNK))
+        rule = MiniBatches(_BATCH, _RATE / (self.width * self.Z.shape[1]), steps)
+        begin = jax.tree.map(lambda leaf: np.asarray(leaf, self.dtype), params)
+        return descend(loss, begin, rule, steps=steps, key=key, monitor=Monitor(every=_CHUNK), progress=self.progress)
+
     def _idle(self, width: int) -> int:
         """Idle neurons that bring a network to a width that many share, so that they share one compiled program.
 
@@ -283,6 +312,10 @@ class Search:
         widths = schedule.widths(self.width)
         params, signs = self.start(key, widths[0], schedule.positive)
         descents: dict[str, Descent] = {}
+        if schedule.passes and signs is not None and self.dtype is np.float32:
+            sweep = self.sweep(params, signs, schedule.passes, key)
+            descents["mini-batches"] = sweep
+            params = params if sweep.status == "diverged" else sweep.params
         for stage, width in enumerate(widths):
             if stage:
                 params, signs = self.shrink(params, signs, width)

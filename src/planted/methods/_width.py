@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from planted.methods._problem import Problem
-from planted.methods._search import PLENTY, Search
+from planted.methods._search import Search
 from planted.methods._verdict import HELD_OUT_FLOOR
 from planted.numerics import random
 from planted.numerics.precision import float64
@@ -72,7 +72,8 @@ def choose_width(problem: Problem, largest: int) -> tuple[int, dict[int, float]]
             break
     width = trial.smallest()
     while width > 1:
-        attempt = search.at(width - 1).run(PLENTY[0], random.fold_in(key, -width % 2**31))
+        narrower = search.at(width - 1)
+        attempt = narrower.run(narrower.plenty[0], random.fold_in(key, -width % 2**31))
         trial.record(width - 1, attempt.params)
         if not trial.explains(width - 1):
             break

@@ -1,6 +1,13 @@
 """What to minimise: one file per loss."""
 
-from planted.objectives._base import Objective, Params, RowObjective, evaluate, evaluate_with_gradient
+from planted.objectives._base import (
+    Objective,
+    Params,
+    RowObjective,
+    block_value_and_gradient,
+    evaluate,
+    evaluate_with_gradient,
+)
 from planted.objectives._conv import ConvFilters, ConvSquared, PopulationConv
 from planted.objectives._conv_points import (
     ConvPoint,
@@ -125,6 +132,7 @@ __all__ = [
     "approximate_minimum_bound",
     "arc",
     "best_output",
+    "block_value_and_gradient",
     "check_probability",
     "curvature_matrix",
     "curvature_product",

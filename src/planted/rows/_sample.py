@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,15 @@ class Survey:
             second=flat.T @ (flat if weight is None else flat * weight[:, None]) / total,
             digest=row_digest((X, y, weight), 0),
         )
+
+    def of_rows(self, places: Any) -> Survey:
+        """The same with a part of the subsample: everything else is still what all rows have.
+
+        >>> len(Survey.of(np.ones((3, 1)), np.array([0.0, 1.0, 2.0])).of_rows(slice(2)).y)
+        2
+        """
+        weight = None if self.weight is None else self.weight[places]
+        return replace(self, X=self.X[places], y=self.y[places], weight=weight)
 
     @property
     def complete(self) -> bool:

@@ -7,6 +7,7 @@ from planted.solvers._first_order import AdaptiveStep, FirstOrder, Perturbation,
 from planted.solvers._gauss_newton import gauss_newton
 from planted.solvers._lbfgs import lbfgs
 from planted.solvers._least_squares import least_squares
+from planted.solvers._mini_batches import MiniBatches
 from planted.solvers._newton import newton_polish
 from planted.solvers._projection import SeparableRows, variable_projection
 from planted.solvers._result import Descent, History
@@ -21,6 +22,7 @@ __all__ = [
     "Escape",
     "FirstOrder",
     "History",
+    "MiniBatches",
     "Monitor",
     "Perturbation",
     "SeparableRows",

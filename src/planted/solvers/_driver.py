@@ -17,13 +17,15 @@ from planted.numerics.progress import Progress, silent
 from planted.objectives import Objective
 from planted.solvers._first_order import AdaptiveStep, FirstOrder, Trace
 from planted.solvers._iterate import Ending, Solver, iterate
+from planted.solvers._mini_batches import MiniBatches
 from planted.solvers._result import Descent
 
 Problem = Objective | Callable[[jax.Array], Objective]
+Rule = FirstOrder | AdaptiveStep | MiniBatches
 
 
 def _advance(
-    problem: Problem, state: Any, key: jax.Array, rule: FirstOrder | AdaptiveStep, side_by_side: bool, count: int
+    problem: Problem, state: Any, key: jax.Array, rule: Rule, side_by_side: bool, count: int
 ) -> tuple[Any, Trace]:
     """`count` steps; the new state, and the value and gradient norm at the last one."""
 
@@ -82,7 +84,7 @@ _PLAIN = Monitor()
 def descend(
     problem: Problem,
     params: Any,
-    solver: FirstOrder | AdaptiveStep,
+    solver: Rule,
     *,
     steps: int,
     key: jax.Array,
@@ -98,8 +100,8 @@ def descend(
         A callable draws a new objective at every step (fresh samples).
     params : array or dict of arrays
         The start. Its dtype is the precision of the run.
-    solver : FirstOrder or AdaptiveStep
-        The latter compares values, and takes an Objective.
+    solver : FirstOrder, AdaptiveStep or MiniBatches
+        The second compares values, and takes an Objective; the last takes one over rows in memory.
     steps : int
         Largest number of steps.
     key : jax key
@@ -143,7 +145,7 @@ class _Run:
 class _Chunks(Solver):
     """A step is `monitor.every` iterations of the rule, in one compiled program."""
 
-    def __init__(self, rule: FirstOrder | AdaptiveStep, key: jax.Array, side_by_side: bool, monitor: Monitor) -> None:
+    def __init__(self, rule: Rule, key: jax.Array, side_by_side: bool, monitor: Monitor) -> None:
         self.rule, self.key, self.side_by_side, self.monitor = rule, key, side_by_side, monitor
         self.stride, self.records_start = monitor.every, isinstance(rule, AdaptiveStep)
 

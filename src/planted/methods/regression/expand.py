@@ -23,7 +23,7 @@ from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.methods._refine import Refined, explained, refine
 from planted.methods._residual_test import residual_p_value
-from planted.methods._search import PLENTY, SCARCE, WORTHY, Attempt, Search, same_minimum
+from planted.methods._search import SCARCE, WORTHY, Attempt, Search, same_minimum
 from planted.methods._second_order import second_order_plan, second_order_run
 from planted.methods._sparse import sparse_attempts
 from planted.methods._subspace import subspace_attempts, subspace_runs
@@ -55,7 +55,7 @@ def start(problem: Problem) -> Start:
     search = Search.of(problem)
     white = problem.with_inputs(search.Z)
     plenty = len(problem.survey.y) >= _ROWS_PER_WEIGHT * problem.n_hidden * problem.n_features
-    schedules = PLENTY if plenty else SCARCE
+    schedules = search.plenty if plenty else SCARCE
     attempts: list[Attempt] = []
 
     def witnesses(attempt: Attempt) -> int:
