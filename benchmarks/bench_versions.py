@@ -3,9 +3,9 @@
     git worktree add --detach ../before b20ce75
     python benchmarks/bench_versions.py ../before/src [first seed] [teachers] [cell …]     # about half an hour for all
 
-Cells are numbers, as the table has them. Every cell is a process of each version, one after the other. The first teacher
-is fitted once before anything is timed, so that compilation is left out. The seconds are the processor's, of all threads;
-the ratio is that of the sums over all teachers, beside that of the medians.
+Cells are numbers, as the table has them. Every cell is a process of each version, one after the other. The first
+teacher is fitted once before anything is timed, so that compilation is left out. The seconds are the processor's, of
+all threads; the ratio is that of the sums over all teachers, beside that of the medians.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def main() -> None:
         old, new = run(before, index, first, count), run(HERE, index, first, count)
         medians = [float(np.median(result["seconds"])) for result in (old, new)]
         print(
-            f"{index:>2} {new['cell']:>58} {recovered(old):>7} {recovered(new):>5} {medians[0]:>7.2f} s {medians[1]:>7.2f} s "
+            f"{index:>2} {new['cell']:>58} {recovered(old):>7} {recovered(new):>5} "
+            f"{medians[0]:>7.2f} s {medians[1]:>7.2f} s "
             f"{sum(new['seconds']) / sum(old['seconds']):>6.2f} {medians[1] / medians[0]:>7.2f}",
             flush=True,
         )

@@ -7,7 +7,7 @@ import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -26,7 +26,7 @@ from planted.numerics.precision import check_process, float64
 from planted.numerics.progress import Progress, silent
 from planted.numerics.reading import brief_errors, shortened
 from planted.numerics.seeding import check_state
-from planted.numerics.threads import one_thread
+from planted.numerics.threads import threads_for
 from planted.numerics.validation import check_plain
 from planted.pages import Evidence
 from planted.rows import (
@@ -44,8 +44,6 @@ from planted.rows import (
 )
 
 LOG = logging.getLogger("planted")
-# Numbers in X up to which products are too small to be shared between threads.
-_SMALL_INPUTS = 200_000
 MOST_NEURONS = 65_536
 """Neurons that may be asked for: a block of rows takes 8,192 numbers for each."""
 _ORDINARY = 1e100
@@ -185,7 +183,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         self.fingerprint_ = fingerprint(looked)
         looked = self._joined(looked)
         problem = self._problem(in_memory(looked), looked, self.progress or silent)
-        with one_thread() if inputs.size <= _SMALL_INPUTS else nullcontext():
+        with threads_for(inputs.size):
             self._recover(problem)
         if unit != 1.0:
             self.result_ = self.result_.in_units(unit)

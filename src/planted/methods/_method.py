@@ -20,6 +20,7 @@ from planted.methods._recovery import Recovery, Start
 from planted.methods._refine import refined
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64
+from planted.numerics.threads import threads_for
 
 
 def _never(problem: Problem) -> str | None:
@@ -101,7 +102,8 @@ class Method:
         self.check(problem)
         start_of = self.start if problem.n_hidden else linear_start
         if not problem.in_chunks:
-            return refined(problem, start_of(problem))
+            with threads_for(problem.survey.X.size):
+                return refined(problem, start_of(problem))
 
         computed: list[Start] = []
 

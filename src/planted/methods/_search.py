@@ -215,8 +215,8 @@ class Search:
         linear = fit if activation.tilt else np.concatenate([np.zeros((d, *fit.shape[1:])), fit])
         dtype = np.float32 if few * width * d > _SMALL else np.float64
         # Shuffled where they may be taken a few at a time: tables can be sorted.
-        order = np.random.default_rng(0).permutation(few) if dtype is np.float32 else slice(few)
-        rows = ArrayRows(*(part[:few][order].astype(dtype) for part in (Z, targets, share)))
+        order: Any = np.random.default_rng(0).permutation(few) if dtype is np.float32 else slice(few)
+        rows = ArrayRows(Z[order].astype(dtype), targets[order].astype(dtype), share[order].astype(dtype))
         return cls(
             Z=Z,
             rows=rows,
@@ -275,7 +275,7 @@ class Search:
         return replace(run, params=self._without_idle(run.params, width)) if idle else run
 
     @float64
-    def sweep(self, params: dict[str, Any], signs: np.ndarray, passes: int, key: np.ndarray) -> Descent:
+    def sweep(self, params: dict[str, Any], signs: np.ndarray, passes: int, key: Any) -> Descent:
         """Steps of Adam on a few rows at a time, about `passes` times through all of them.
 
         Weights with signs for outputs have about the same norm together whatever their number, so that the steps that

@@ -72,8 +72,8 @@ def choose_width(problem: Problem, largest: int) -> tuple[int, dict[int, float]]
             break
     width = trial.smallest()
     while width > 1:
-        narrower = search.at(width - 1)
-        attempt = narrower.run(narrower.plenty[0], random.fold_in(key, -width % 2**31))
+        fewer = search.at(width - 1)
+        attempt = fewer.run(fewer.plenty[0], random.fold_in(key, -width % 2**31))
         trial.record(width - 1, attempt.params)
         if not trial.explains(width - 1):
             break

@@ -14,6 +14,7 @@ import scipy.linalg
 
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
+from planted.numerics.threads import one_thread
 from planted.objectives import Flat, Squared, curvature_matrix, energy, evaluate
 from planted.solvers._damped import Damped
 from planted.solvers._iterate import Point, Trial, iterate
@@ -71,7 +72,8 @@ class _LevenbergMarquardt(Damped):
         diagonal = np.diagonal(state.model)
         scale = np.maximum(diagonal, 1e-12 * np.max(diagonal))
         try:
-            factor = scipy.linalg.cho_factor(state.model + state.damping * np.diag(scale), check_finite=False)
-            return -scipy.linalg.cho_solve(factor, state.gradient, check_finite=False)
+            with one_thread():
+                factor = scipy.linalg.cho_factor(state.model + state.damping * np.diag(scale), check_finite=False)
+                return -scipy.linalg.cho_solve(factor, state.gradient, check_finite=False)
         except (scipy.linalg.LinAlgError, ValueError):
             return None

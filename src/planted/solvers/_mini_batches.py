@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from planted.objectives import Params, RowObjective, block_value_and_gradient
+from planted.objectives import Params, block_value_and_gradient
 from planted.solvers._first_order import Trace
 
 _ADAM = optax.scale_by_adam()
@@ -67,9 +67,9 @@ class MiniBatches:
         numbers = jnp.asarray(self.rate, dtype), jnp.asarray(self.steps, dtype)
         return BatchState(params, _ADAM.init(params), jnp.zeros((), jnp.int32), *numbers)
 
-    def step(self, objective: RowObjective, state: BatchState, key: jax.Array) -> tuple[BatchState, Trace]:
+    def step(self, objective: Any, state: BatchState, key: jax.Array) -> tuple[BatchState, Trace]:
         """One update; the value and gradient norm are those of its rows, before it."""
-        rows: Any = objective.rows
+        rows = objective.rows
         first = (state.step % max(rows.size // self.batch, 1)) * self.batch
         flat = {name: leaf.reshape(-1, *leaf.shape[2:]) for name, leaf in rows.blocks.items()}
         block = {name: jax.lax.dynamic_slice_in_dim(leaf, first, self.batch) for name, leaf in flat.items()}
