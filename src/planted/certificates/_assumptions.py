@@ -82,6 +82,7 @@ def _of_inputs(X: np.ndarray) -> Iterator[Assumption]:
 
 def _of_activation(act: Activation, norms: np.ndarray) -> Iterator[Assumption]:
     fourth, second = act.hermite(4), act.hermite(2)
+    first_bound, second_bound, third_bound = (act.derivative_bound(order) for order in (1, 2, 3))
     yield _row("σ̂₄ ≠ 0", abs(fourth) > _ZERO, fourth, "ge2017 2.3", "σ̂₄")
     yield _row("σ̂₂ ≠ 0", abs(second) > _ZERO, second, "ge2017 A.4 and A.5", "σ̂₂")
     scales = np.unique(np.concatenate([norms[norms > 0], np.geomspace(0.1, 10, 13)]))
@@ -94,9 +95,9 @@ def _of_activation(act: Activation, norms: np.ndarray) -> Iterator[Assumption]:
             f"{name} is zero everywhere or nowhere", same, sizes.min(), "soltanolkotabi2017 Assumption 2.3",
             f"least |{name}| at σ from 0.1 to 10",
         )  # fmt: skip
-    bound = max(act.derivative_bound(1), act.derivative_bound(2))
+    bound = max(first_bound, second_bound)
     yield _row("φ' and φ'' are bounded", bool(np.isfinite(bound)), bound, "soltanolkotabi2017 2.5", "sup of both")
-    bound = max(bound, act.derivative_bound(3))
+    bound = max(bound, third_bound)
     yield _row("φ', φ'' and φ''' are bounded", bool(np.isfinite(bound)), bound, "fu2018 1", "L_φ")
 
 

@@ -166,20 +166,20 @@ class Certificate:
 
 @dataclass(frozen=True)
 class _Point:
-    """The point in units of its own arrays, with what was measured there."""
+    """The point in units of its own arrays, with what was measured there.
+
+    `slope` is the length of the gradient, `norm` that in the parameters' own units. Where it is finite, the Hessian and
+    its smallest eigenpair are there.
+    """
 
     scaled: Flat
     value: float
     gradient: np.ndarray
     size: float
-
-    @property
-    def slope(self) -> float:
-        return float(np.linalg.norm(self.gradient))
-
-    @property
-    def flat(self) -> np.ndarray:
-        return self.scaled.start
+    slope: float
+    norm: float
+    hessian: Hessian | None = None
+    curvature: Curvature | None = None
 
     def value_at(self, flat: np.ndarray) -> float:
         return self.scaled.value(flat)
@@ -203,11 +203,17 @@ def _refuse_low_precision(objective: Objective, params: Params) -> None:
 
 
 @float64
-def _measure(objective: Objective, params: Params) -> _Point:
+def _measure(objective: Objective, params: Params, dense_size: int, seed: int) -> _Point:
+    """Value, gradient and curvature at `params`: all that is asked of the objective's rows."""
     checked = to_numpy(objective.check(params))
     scaled = Flat(objective, checked, units_of(checked))
     value, gradient = scaled.value_and_gradient(scaled.start)
-    return _Point(scaled, value, gradient, float(np.linalg.norm(scaled.start)) or 1.0)
+    slope, norm = float(np.linalg.norm(gradient)), float(np.linalg.norm(gradient / scaled.units))
+    point = _Point(scaled, value, gradient, float(np.linalg.norm(scaled.start)) or 1.0, slope, norm)
+    if not (np.isfinite(value) and np.isfinite(norm)):
+        return point
+    hessian = hessian_of(scaled, dense_size)
+    return replace(point, hessian=hessian, curvature=smallest_eigenpair(hessian, len(scaled.start), seed=seed))
 
 
 def _fall(point: _Point, direction: np.ndarray, norm: float, length: float = 0.0) -> tuple[float, np.ndarray]:
@@ -220,7 +226,7 @@ def _fall(point: _Point, direction: np.ndarray, norm: float, length: float = 0.0
     noise = 1e-14 * max(abs(point.value), norm * point.size**2)
     for t in (*(relative * point.size for relative in _STEPS), length):
         for sign in (1.0, -1.0):
-            drop = point.value - point.value_at(point.flat + sign * t * direction)
+            drop = point.value - point.value_at(point.scaled.start + sign * t * direction)
             if drop > max(best, 2 * point.slope * t + noise):
                 best, signed = drop, sign * direction
     return best, signed
@@ -278,18 +284,16 @@ def certify(
         proved = local_convergence(objective, params, seed=seed)
         kind = certify(objective, params, tolerance=tolerance, dense_size=dense_size, seed=seed)
         return replace(kind, descent=proved)
-    point = _measure(objective, params)
+    point = _measure(objective, params, dense_size, seed)
+    hessian, curvature, norm = point.hessian, point.curvature, point.norm
     kinks = find_kinks(objective, params)
     # The theorems are about neurons.
     neurons = bool(np.size(named(params).get("weights", 1.0)))
     rows = tuple(assumptions_of(objective, params)) if neurons else ()
-    norm = float(np.linalg.norm(point.gradient / point.scaled.units))
-    if not (np.isfinite(point.value) and np.isfinite(norm)):
+    if hessian is None or curvature is None:
         reason = "non-smooth point: the gradient is not finite, as where a row of weights is zero"
         none = (float("nan"),) * 4
         return Certificate("undecided", reason, point.value, norm, *none, None, 0.0, (), kinks, "none", rows)
-    hessian = hessian_of(point.scaled, dense_size)
-    curvature = smallest_eigenpair(hessian, len(point.flat), seed=seed)
     plain = _unscaled(point.scaled.units, hessian, curvature, seed)
     known = recognise(objective, params, tolerance)
     threshold = tolerance * curvature.norm * point.size
@@ -379,7 +383,7 @@ def _not_critical(point: _Point, kinks: Kinks, verdict: Any) -> Certificate:
     way = -point.gradient / point.slope
     drop = 0.0
     for relative in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
-        drop = max(drop, point.value - point.value_at(point.flat + relative * point.size * way))
+        drop = max(drop, point.value - point.value_at(point.scaled.start + relative * point.size * way))
     if kinks.present and kinks.jump == 1 and drop <= 0:
         return verdict("undecided", f"{kinks}, and the loss does not fall along the negative gradient")
     return verdict("not critical", "the gradient does not vanish", way, drop)
@@ -391,12 +395,12 @@ def _flat_point(
 ) -> Certificate:  # fmt: skip
     """A critical point without negative curvature, some of whose directions are flat."""
     names = tuple(str(symmetry) for symmetry in symmetries)
-    tangents = span([Symmetry(s.name, _columns(point, s.tangents)) for s in symmetries], len(point.flat))
+    tangents = span([Symmetry(s.name, _columns(point, s.tangents)) for s in symmetries], len(point.scaled.start))
     rest = curvature
-    if tangents.shape[1] == len(point.flat):
+    if tangents.shape[1] == len(point.scaled.start):
         return verdict("local minimum", "the loss is constant nearby, by known symmetries", flat=names)
     if tangents.shape[1]:
-        rest = smallest_eigenpair(hessian, len(point.flat), tangents, seed=seed)
+        rest = smallest_eigenpair(hessian, len(point.scaled.start), tangents, seed=seed)
         if rest.eigenvalue < -cut:
             drop, way = _fall(point, rest.vector, curvature.norm)
             if drop > 0:

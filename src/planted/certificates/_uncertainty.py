@@ -348,8 +348,10 @@ def uncertainty(
     network = model.network(given)
     if given.keys() != model.params(network).keys():
         raise ValueError(f"params has {sorted(given)}, but {sorted(model.params(network))} were fitted")
+    slope, n_parameters = model.canonical_slope(given), model.n_parameters(given)
     point, n = to_jax(given), float(objective.rows.total_weight)
     curvature, gauge = np.asarray(curvature_matrix(objective, point)[0]), model.gauge(given)
+    loss = float(evaluate(objective, point)) if objective.loss.noisy else 0.0
     information = curvature
     if objective.ridge is not None:
         ridge = objective.canonical_ridge(given)
@@ -363,13 +365,12 @@ def uncertainty(
         covariance = inverse.matrix @ information @ inverse.matrix / n
     if objective.loss.noisy:
         freedom = max(n * (model.n_outputs or 1) - inverse.rank, 1.0)
-        noise = max(math.sqrt(2 * n * float(evaluate(objective, point)) / freedom), least_noise)
+        noise = max(math.sqrt(2 * n * loss / freedom), least_noise)
         covariance = noise**2 * covariance
     if meat is None and (robust or class_weight is not None):
         meat = score_matrix(objective, point, class_weight)
     if meat is not None:
         covariance = inverse.matrix @ np.asarray(meat) @ inverse.matrix / n
-    slope = model.canonical_slope(given)
     covariance = slope @ covariance @ slope.T
     beside, moved = covariance.copy(), slope @ inverse.flat
     reached = np.linalg.norm(moved, axis=1) > _REACHED * inverse.units
@@ -384,8 +385,8 @@ def uncertainty(
         covariance=covariance,
         noise=noise,
         n_rows=n,
-        rank=min(inverse.rank, model.n_parameters(given)),
-        n_parameters=model.n_parameters(given),
+        rank=min(inverse.rank, n_parameters),
+        n_parameters=n_parameters,
         flat_directions=np.linalg.qr(inverse.flat)[0],
         biased=objective.ridge is not None,
         covariance_beside=beside,
