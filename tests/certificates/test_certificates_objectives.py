@@ -9,9 +9,8 @@ import pytest
 
 from planted import ConvNetwork, certify, inputs, objectives
 from planted.datasets import make_planted
-from planted.methods import in_memory
 from planted.objectives import Objective
-from planted.rows import Survey
+from planted.rows import Survey, in_memory
 from planted.solvers import leave_saddles
 
 DATA = make_planted(400, 3, 3, random_state=0)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from planted.names import unknown
 from planted.numerics.files import write_whole
-from planted.numerics.reading import DataError, check_columns, check_source
+from planted.numerics.reading import DataError, check_source
 from planted.numerics.validation import as_matrix
 from planted.rows import (
     Encoding,
@@ -23,6 +23,7 @@ from planted.rows import (
     Remark,
     TextError,
     Wanted,
+    check_columns,
     npz_arrays,
     read_frame,
     remarks,

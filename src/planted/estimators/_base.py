@@ -20,12 +20,12 @@ from sklearn.utils.validation import _check_sample_weight
 from planted.certificates import Certificate
 from planted.estimators._presented import Presented
 from planted.estimators._tables import fitted_table
-from planted.methods import Method, Problem, Recovery, Verdict, certificate, in_memory
+from planted.methods import Method, Problem, Recovery, Verdict, certificate
 from planted.numerics.deadline import time_budget
 from planted.numerics.precision import check_process, float64
 from planted.numerics.progress import Progress, silent
 from planted.numerics.reading import brief_errors, shortened
-from planted.numerics.seeding import check_state
+from planted.numerics.seeding import words_from
 from planted.numerics.threads import threads_for
 from planted.numerics.validation import check_plain
 from planted.pages import Evidence
@@ -37,6 +37,7 @@ from planted.rows import (
     Rows,
     Survey,
     fingerprint,
+    in_memory,
     in_target_units,
     open_rows,
     outside_memory,
@@ -93,7 +94,7 @@ class PlantedEstimator(Presented, BaseEstimator):
 
     @abstractmethod
     def _problem(self, rows: Rows, looked: Survey, progress: Progress) -> Problem:
-        """What is asked, with the width as given, or one where it is to be chosen."""
+        """What is asked, with the width as given, or one where it is to be chosen; its key is added."""
 
     @abstractmethod
     def _method(self) -> Method:
@@ -149,7 +150,7 @@ class PlantedEstimator(Presented, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, options: dict[str, Any]) -> None:
         self._check_settings()
-        check_state(self.random_state)
+        key = words_from(self.random_state)
         if self.progress is not None and not callable(self.progress):
             raise ValueError(f"progress must be a function or None, not {self.progress!r}")
         self._names, self.target_names_ = tuple(options.pop("names", ())), tuple(options.pop("targets", ()))
@@ -160,15 +161,15 @@ class PlantedEstimator(Presented, BaseEstimator):
                     raise TypeError(
                         "row weights of rows outside memory belong to the rows: see planted.rows.block_rows"
                     )
-                self._fit_chunks(self._open(X, y), **options)
+                self._fit_chunks(key, self._open(X, y), **options)
             else:
                 for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
                     check_meaning(name, value)
                 if options:
                     raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
-                self._fit_arrays(X, y, sample_weight)
+                self._fit_arrays(key, X, y, sample_weight)
 
-    def _fit_arrays(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_arrays(self, key: np.ndarray, X: Any, y: Any, sample_weight: Any) -> None:
         inputs, targets = self._validated(X, y)
         weight = None
         if sample_weight is not None:
@@ -184,13 +185,14 @@ class PlantedEstimator(Presented, BaseEstimator):
         looked = self._joined(looked)
         problem = self._problem(in_memory(looked), looked, self.progress or silent)
         with threads_for(inputs.size):
-            self._recover(problem)
+            self._recover(replace(problem, key=key))
         if unit != 1.0:
             self.result_ = self.result_.in_units(unit)
 
     @float64
     def _fit_chunks(
         self,
+        key: np.ndarray,
         rows: ChunkedRows,
         *,
         checkpoint: Any = None,
@@ -211,7 +213,7 @@ class PlantedEstimator(Presented, BaseEstimator):
                 looked = survey(rows, sample)
             with self._journal(looked, checkpoint, resume, keep_checkpoint) as journal:
                 coded, looked = self._rows(replace(rows, memory=journal), looked)
-                problem = replace(self._problem(coded, looked, progress), once=journal.once)
+                problem = replace(self._problem(coded, looked, progress), key=key, once=journal.once)
                 if len(looked.y) < problem.unknowns <= looked.n_rows:
                     raise ValueError(
                         f"the search runs on a sample in memory, whose {len(looked.y):,} rows cannot determine "
@@ -256,16 +258,15 @@ class PlantedEstimator(Presented, BaseEstimator):
         names = self._names or tuple(named) or getattr(problem.rows, "names", ())
         self.input_names_ = tuple(str(name) for name in names)
         problem = replace(problem, names=self.input_names_)
-        rows = problem.survey.n_rows
-        LOG.info("fitting %s rows of %s inputs by %s", f"{rows:,}", problem.n_features, type(self).__name__)
-        method = self._method()
+        looked, method = problem.survey, self._method()
+        LOG.info("fitting %s rows of %s inputs by %s", f"{looked.n_rows:,}", looked.first.size, type(self).__name__)
         problem = self._chosen(problem, method)
         self.n_hidden_ = problem.n_hidden
         several = "s" * (problem.n_hidden != 1)
         LOG.info("%s %s neuron%s, method %s", problem.n_hidden, problem.activation.name, several, method.name)
         self.result_ = method(problem)
         self.certificate_ = certificate(problem, self.result_)
-        self.evidence_ = self._evidence(problem.survey.X, problem.survey.y, n_rows=problem.survey.n_rows)
+        self.evidence_ = self._evidence(looked.X, looked.y, n_rows=looked.n_rows)
 
     @property
     def network_(self) -> Any:

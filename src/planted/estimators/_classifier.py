@@ -24,15 +24,13 @@ from planted.methods import (
     choose_label_alpha,
     choose_label_width,
     class_probabilities,
-    in_memory,
 )
 from planted.names import LABEL_LOSSES, LABEL_SOLVERS, LINKS, unknown
 from planted.numerics import random
 from planted.numerics.progress import Progress
-from planted.numerics.seeding import words_from
 from planted.objectives import check_probability
 from planted.pages import Evidence, displayed, evidence
-from planted.rows import Block, ChunkedRows, Rows, Survey
+from planted.rows import Block, ChunkedRows, Rows, Survey, in_memory
 
 _MOST_RESTARTS = 10_000
 _MOST_CLASSES = 1000
@@ -276,7 +274,6 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
             n_hidden=1 if self.n_hidden == "auto" else int(self.n_hidden),
             activation=activations.get(self.activation),
             free=Free(bool(self.fit_bias), intercept),
-            key=words_from(self.random_state),
             progress=progress,
             restarts=self.restarts,
             link=self.link_,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,19 +11,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from planted import activations
 from planted.estimators._base import LOG, PlantedEstimator, checked_budget, checked_part, checked_width, is_auto
 from planted.estimators._tables import coded_table
-from planted.inputs import Density, Gaussian, InputLaw, check_inputs, gaussianity
-from planted.methods import METHODS, Choice, Free, Method, Problem, Question, assumed_inputs, choose, joined_rows
+from planted.inputs import InputLaw, check_inputs
+from planted.methods import METHODS, Choice, Free, Method, Problem, Question, assumed_inputs, decide, joined_rows
 from planted.names import unknown
-from planted.numerics import random
 from planted.numerics.progress import Progress
-from planted.numerics.seeding import words_from
 from planted.rows import ChunkedRows, Rows, Survey
-from planted.starts import MomentRank, moment_rank, rank_is_testable
-
-# Rows that the rank of E[y S₂] is tested on; inputs up to which that costs little where it was not asked for, rows ×
-# inputs⁴ in all; and a singular value of the rows that counts as none.
-_RANK_ROWS, _RANK_INPUTS = 20_000, 10
-_DEPENDENT = 1e-6
+from planted.starts import MomentRank
 
 
 class PlantedRegressor(RegressorMixin, PlantedEstimator):
@@ -131,12 +123,12 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
         if not isinstance(self.method, str) or self.method not in METHODS:
             raise ValueError(unknown("method", self.method, METHODS))
         checked_width(self.n_hidden)
-        check_inputs(self.inputs)
-        if not is_auto(self.activation):
-            activations.get(self.activation)
         for name in ("fit_bias", "fit_intercept", "fit_skip"):
             checked_part(name, getattr(self, name))
         checked_budget(self.time_budget)
+        if not is_auto(self.activation):
+            activations.get(self.activation)
+        check_inputs(self.inputs)
 
     def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         inputs, targets = validate_data(
@@ -163,7 +155,6 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
             activation=activations.get("relu" if is_auto(self.activation) else self.activation),
             free=Free(*(not is_auto(part) and bool(part) for part in self._parts())),
             inputs=self.inputs_,
-            key=words_from(self.random_state),
             progress=progress,
         )
 
@@ -176,70 +167,24 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     def _method(self) -> Method:
         return METHODS[self.method]
 
-    def _question(self, problem: Problem, method: Method) -> Question:
-        """What is left open, and what the method admits."""
-
-        def admits(activation: Any, width: int, free: Free) -> bool:
-            asked = replace(problem, activation=activation, n_hidden=width, free=free)
-            return method.refusal(asked) is None
-
+    def _chosen(self, problem: Problem, method: Method) -> Problem:
         bias, intercept, skip = (None if is_auto(part) else bool(part) for part in self._parts())
-        return Question(
+        question = Question(
             activation=None if is_auto(self.activation) else problem.activation,
             n_hidden=None if is_auto(self.n_hidden) else problem.n_hidden,
             bias=bias,
             intercept=intercept,
             skip=skip,
-            admits=admits,
         )
-
-    def _chosen(self, problem: Problem, method: Method) -> Problem:
-        method.check_source(problem.in_chunks)
-        question = self._question(problem, method)
-        if not is_auto(self.activation) or not question.open or not question.families(problem.n_features):
-            method.check(problem)
-        if not question.open:
-            return problem
-        if method.width is not None:
-            return replace(problem, n_hidden=method.width(problem) if is_auto(self.n_hidden) else problem.n_hidden)
-        self._test_rank(problem)
-        key, choice_key = random.split(problem.key)
-        asked = replace(problem, key=choice_key)
-        stored = problem.once("choice", lambda: choose(asked, question).to_arrays())
-        self.choice_ = choice = Choice.from_arrays(stored, question.activation)
-        self.width_losses_, self.activation_losses_ = choice.width_losses, choice.activation_losses
-        chosen = choice.chosen
-        LOG.info("chosen: %s (%s)", chosen.name, choice.reason)
-        return replace(
-            problem,
-            key=key,
-            n_hidden=chosen.n_hidden,
-            activation=chosen.activation or problem.activation,
-            free=chosen.free,
-            guess=choice.network if chosen.n_hidden else None,
-            compared=tuple(name for name in ("activation", "n_hidden") if is_auto(getattr(self, name))),
-        )
-
-    def _test_rank(self, problem: Problem) -> None:
-        """The number of neurons by the rank of E[y S₂], where the law of the inputs is known or passes for Gaussian."""
-        survey = problem.survey
-        if survey.y.ndim > 1 or survey.weight is not None:
-            return
-        step = -(-len(survey.y) // _RANK_ROWS)
-        X, y = survey.X[::step], survey.y[::step]
-        law, spread = self.inputs_.law, X.std(axis=0)
-        if not rank_is_testable(*X.shape) or np.any(spread == 0):
-            return
-        if law is None:
-            if X.shape[1] > _RANK_INPUTS:
-                return
-            # The rank is the same in units of the columns' own.
-            X = (X - X.mean(axis=0)) / spread
-            if np.linalg.matrix_rank(X, rtol=_DEPENDENT) < X.shape[1] or not gaussianity(X).gaussian:
-                return
-            law = Gaussian.fit(X)
-        if isinstance(law, Density):
-            self.moment_rank_ = moment_rank(X, y, law)
+        decision = decide(problem, method, question)
+        choice = decision.choice
+        if choice is not None:
+            self.choice_ = choice
+            self.width_losses_, self.activation_losses_ = choice.width_losses, choice.activation_losses
+            LOG.info("chosen: %s (%s)", choice.chosen.name, choice.reason)
+        if decision.rank is not None:
+            self.moment_rank_ = decision.rank
+        return decision.problem
 
     def predict(self, X: Any) -> np.ndarray:
         """Outputs (n,) of the recovered network, or (n, m) for m targets."""

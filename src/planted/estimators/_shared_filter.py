@@ -17,7 +17,6 @@ from planted.datasets import patch_to_image, to_patches
 from planted.estimators._base import MOST_NEURONS, PlantedEstimator, checked_budget
 from planted.methods import FILTERS, FilterProblem, Method, Problem
 from planted.numerics.progress import Progress
-from planted.numerics.seeding import words_from
 from planted.numerics.validation import count
 from planted.rows import Block, ChunkedRows, Rows, Survey
 
@@ -144,7 +143,6 @@ class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
             survey=looked,
             n_hidden=int(self.n_filters),
             activation=activations.get(self.activation),
-            key=words_from(self.random_state),
             progress=progress,
             whiten=bool(self.whiten),
             max_iterations=self.max_iterations,

@@ -9,6 +9,7 @@ from planted.methods._certificate import certificate
 from planted.methods._choice import Candidate, Choice
 from planted.methods._choose import choose
 from planted.methods._contribution import contribution, random_directions, turned
+from planted.methods._decide import Decision, decide
 from planted.methods._directions import start_from_directions
 from planted.methods._errors import PARAMETERS_WITH_ERRORS
 from planted.methods._filter_dynamics import (
@@ -34,7 +35,7 @@ from planted.methods._label_width import choose_label_width
 from planted.methods._labels import LabelProblem, class_probabilities
 from planted.methods._method import Method, methods_table, records
 from planted.methods._observations import Observations, joined_rows, observations
-from planted.methods._problem import Free, Problem, block_whitened, in_memory
+from planted.methods._problem import Free, Problem, block_whitened
 from planted.methods._quadratic_matrix import QuadraticFit, determined, factorise, fit_matrix, fit_quadratic
 from planted.methods._question import Question
 from planted.methods._recovery import Recovery, Start
@@ -58,6 +59,7 @@ __all__ = [
     "SUCCESSES",
     "Candidate",
     "Choice",
+    "Decision",
     "Facts",
     "FilterProblem",
     "Free",
@@ -85,13 +87,13 @@ __all__ = [
     "class_probabilities",
     "contribution",
     "conv_descent",
+    "decide",
     "determined",
     "factorise",
     "fate_code",
     "finish",
     "fit_matrix",
     "fit_quadratic",
-    "in_memory",
     "joined_rows",
     "judge",
     "label_uncertainty",

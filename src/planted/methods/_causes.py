@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from planted import activations
-from planted.methods._problem import Problem, in_memory
+from planted.methods._problem import Problem
 from planted.methods._refine import refine
 from planted.methods._rivals import HeldOut, Rival
 from planted.methods._search import Search
@@ -24,7 +24,7 @@ from planted.methods._verdict import EXPLAINED, Cause
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.precision import float64
-from planted.rows import Survey
+from planted.rows import Survey, in_memory
 
 _ROWS, _UNKNOWNS, _RUNS = 800, 300, 2
 _TEST_FRACTION = 0.3

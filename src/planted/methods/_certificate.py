@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from planted.certificates import Certificate, certify
-from planted.methods._problem import Problem, in_memory
+from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery
 from planted.networks import match
 from planted.numerics.precision import float64
+from planted.rows import in_memory
 from planted.solvers import sample_newton
 
 _LEAST_ROWS, _ROWS_PER_PARAMETER = 1000, 5

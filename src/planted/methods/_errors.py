@@ -17,13 +17,13 @@ from scipy.stats import chi2
 
 from planted.certificates import Uncertainty, error_ratios, uncertainty
 from planted.methods._observations import Observations
-from planted.methods._problem import Problem, in_memory
+from planted.methods._problem import Problem
 from planted.methods._row_facts import off_kinks, open_neurons, rounding_noise
 from planted.methods._verdict import EXACT, LEVERAGE_ENTRIES, NOISELESS, UNEVEN
 from planted.networks import ConvNetwork, Network, jacobian
 from planted.numerics.decompositions import svd
 from planted.objectives import score_matrix
-from planted.rows import Survey
+from planted.rows import Survey, in_memory
 
 PARAMETERS_WITH_ERRORS = 1000
 """Above so many parameters no standard errors are computed."""
@@ -45,6 +45,8 @@ class Errors:
         None above 1,000 parameters.
     undetermined : str
     n_parameters : int
+    precision : float
+        Relative error of the weights, zero where it is not known.
     uneven : float
         p-value of noise of one size; NaN where it was not asked.
     """
@@ -52,6 +54,7 @@ class Errors:
     uncertainty: Uncertainty | None
     undetermined: str
     n_parameters: int
+    precision: float = 0.0
     uneven: float = float("nan")
 
     @property
@@ -124,7 +127,9 @@ def _described(problem: Problem, network: Network, errors: Uncertainty, uneven: 
         k, d = network.n_hidden, problem.n_features + problem.free.bias
         width = min(k, d)
         symmetric = width * (width - 1) // 2 + (k - width) * d
-    return Errors(errors, left_open(errors, symmetric, problem.names), errors.n_parameters - symmetric, uneven)
+    precision = errors.relative_error if errors.determined else 0.0
+    undetermined = left_open(errors, symmetric, problem.names)
+    return Errors(errors, undetermined, errors.n_parameters - symmetric, precision, uneven)
 
 
 def uneven_noise(data: Observations, network: Network | ConvNetwork, seed: int = 0) -> float:

@@ -14,12 +14,11 @@ import numpy as np
 
 from planted import activations
 from planted.methods._method import records
-from planted.methods._problem import in_memory
 from planted.methods._rivals import HeldOut, Rival, changed
 from planted.methods._verdict import Cause
 from planted.networks import ConvNetwork
 from planted.numerics import random
-from planted.rows import Survey
+from planted.rows import Survey, in_memory
 
 _ROWS, _UNKNOWNS, _ROWS_PER_UNKNOWN = 2000, 200, 3
 _TEST_FRACTION = 0.3

@@ -103,10 +103,12 @@ class FilterProblem(Problem):
 
     def judge(self, network: ConvNetwork, loss: float, survey: Survey, rows: Rows | None = None) -> Verdict:
         """The verdict on one filter at a minimum, from its loss and a test of its residuals over rows."""
-        return judge(self.facts(network, loss, survey, rows))
+        return judge(self.measured(network, loss, survey, rows)[0])
 
-    def facts(self, network: ConvNetwork, loss: float, survey: Survey, rows: Rows | None = None) -> Facts:
-        """What that verdict follows from."""
+    def measured(
+        self, network: ConvNetwork, loss: float, survey: Survey, rows: Rows | None = None
+    ) -> tuple[Facts, dict[str, float]]:
+        """What that verdict follows from; the noise, and the error of the weights that it leaves."""
         objective = self.objective(self.sample if rows is None else rows)
         variance = survey.variance or 2 * self.energy
         relative = 2 * loss / variance
@@ -125,7 +127,7 @@ class FilterProblem(Problem):
         worst = np.inf
         if exact:
             worst = worst_row(self, network) if rows is not None else largest_residual(network, survey.X, survey.y)
-        return Facts(
+        facts = Facts(
             relative_loss=relative,
             largest_residual=worst,
             counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
@@ -138,6 +140,7 @@ class FilterProblem(Problem):
             precision=errors.relative_error,
             filters=True,
         )
+        return facts, {"noise": test.noise, "expected_error": error}
 
 
 @float64
@@ -157,17 +160,15 @@ def recover_filter(problem: Any, start: Start, began: float) -> Recovery:
         if late:
             network, run = polish(problem.objective(problem.sample), network)
             loss = float(run.value)
-    objective = problem.objective()
-    noise = residual_test(objective, network, problem.whitener).noise
-    details = {"noise": noise, "expected_error": expected_error(objective, network, noise)}
+    facts, details = problem.measured(network, loss, survey, problem.rows)
     return Recovery(
         network=network,
-        verdict=_with_cause(problem, network, problem.facts(network, loss, survey, problem.rows), late),
+        verdict=_with_cause(problem, network, facts, late),
         loss=loss,
         relative_loss=2 * loss / (survey.variance or 2 * problem.energy),
         method=start.method,
         seconds=time.perf_counter() - began,
-        uncertainty=uncertainty(objective, problem.params(network)),
+        uncertainty=uncertainty(problem.objective(), problem.params(network)),
         descents=descents,
         details=start.details | details,
     )

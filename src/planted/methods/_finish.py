@@ -72,7 +72,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         noise=f"its standard deviation is {np.sqrt(2 * done.loss):.3g}{about.words}",
         remark="; ".join(remark for remark in remarks if remark),
         agreeing_runs=start.details.get("agreeing_runs"),
-        precision=errors.relative_error if errors is not None and errors.determined else 0.0,
+        precision=about.precision,
         confirmed=exact and survey.complete and confirmed(network, survey.X, needed, intercept),
         thin=thin_neuron(network, survey.X) if exact and survey.complete else "",
         n_hidden=network.n_hidden,

@@ -46,6 +46,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
             params, value, descents = run.params, float(run.value), descents | {"all rows": run}
             network = problem.network(params)
     errors = label_uncertainty(problem, params)
+    expected, needed, open_ = (np.nan, np.inf, "") if errors is None else _about(errors, problem.names)
     off = start.details.get("runaway") if problem.alpha else runaway(problem, network)
     probability = problem.probabilities(network)
     if problem.loss == "quadratic" or problem.alpha:
@@ -60,13 +61,13 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         largest_residual=np.inf,
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
         n_parameters=numbers,
-        undetermined=_undetermined(problem, start, off, errors),
+        undetermined=_undetermined(problem, start, off, open_),
         p_value=label_p_value(problem, network),
         structure=""
         if off is not None or value is None or value < -float(np.sum(xlogy(shares, shares)))
         else "the neurons explain the labels no better than the classes' shares",
         unfinished=_unfinished(problem, start) if settled else "",
-        noise=_noise(problem, errors),
+        noise="" if errors is None else _noise(problem, expected),
         n_hidden=network.n_hidden,
         labels=True,
         late=late,
@@ -76,7 +77,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     details: dict[str, Any] = {"cross_entropy": value, "link": problem.link, "loss": problem.loss}
     details |= {"alpha": problem.alpha} if problem.alpha else {}
     if errors is not None:
-        details |= {"expected_error": errors.expected_error, "rows_needed": errors.rows_for(ACCURATE)}
+        details |= {"expected_error": expected, "rows_needed": needed}
     if off is not None:
         details |= {"runs_off": off.neuron, "rows_to_settle": off.rows}
     if problem.in_chunks:
@@ -90,7 +91,6 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
             return recover_labels(given, better, began)
     if not late and misfit:
         verdict = judge(replace(facts, cause=label_cause(problem.on_sample(), network)))
-    needed = np.inf if errors is None else errors.rows_for(ACCURATE)
     if verdict.status == "estimated" and not late:
         more = f"About {needed:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.total_weight:,.0f}."
         verdict = verdict.advising(more if survey.total_weight < needed < np.inf else "")
@@ -147,17 +147,20 @@ def brier(probability: np.ndarray, y: np.ndarray, weight: np.ndarray | None = No
     return float(np.average(np.sum(probability**2, axis=1) - 2 * own + 1, weights=weight))
 
 
-def _undetermined(problem: LabelProblem, start: Start, off: Runaway | None, errors: Uncertainty | None) -> str:
+def _about(errors: Uncertainty, names: tuple[str, ...]) -> tuple[float, float, str]:
+    """The expected relative error of the weights, rows for an accurate one, and what rows leave open, in words."""
+    open_ = "" if errors.determined else left_open(errors, names=names)
+    return errors.expected_error, errors.rows_for(ACCURATE), open_
+
+
+def _undetermined(problem: LabelProblem, start: Start, off: Runaway | None, open_: str) -> str:
     """What the rows leave open, in words; empty if nothing."""
     finite = f"; an ℓ2 penalty of {problem.alpha:.2g}, chosen by held-out rows, keeps them finite"
     if start.details.get("separable"):
         return f"the labels can be told apart without error, so no finite weights are likeliest{finite}"
     if off is not None:
         return off.reason + (finite if problem.alpha else "")
-    if errors is not None and not errors.determined:
-        where = left_open(errors, names=problem.names)
-        return f"the Fisher information is singular: {where}"
-    return ""
+    return f"the Fisher information is singular: {open_}" if open_ else ""
 
 
 def _unfinished(problem: LabelProblem, start: Start) -> str:
@@ -171,10 +174,8 @@ def _unfinished(problem: LabelProblem, start: Start) -> str:
     )
 
 
-def _noise(problem: LabelProblem, errors: Uncertainty | None) -> str:
-    if errors is None:
-        return ""
-    words = f"labels alone leave an expected relative weight error of {errors.expected_error:.2g}"
+def _noise(problem: LabelProblem, expected: float) -> str:
+    words = f"labels alone leave an expected relative weight error of {expected:.2g}"
     if problem.alpha:
         words += f"; the ℓ2 penalty of {problem.alpha:.2g} pulls weights towards zero, so that intervals are biased"
     return words

@@ -10,12 +10,11 @@ import numpy as np
 
 from planted.methods._label_split import held_out, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
-from planted.methods._problem import in_memory
 from planted.methods._verdict import DIVERGED
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.deadline import passed
-from planted.rows import Survey
+from planted.rows import Survey, in_memory
 
 STRENGTHS: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 """Strengths that alpha="auto" chooses from."""

@@ -18,13 +18,12 @@ import optax
 from planted.methods._label_split import content_keys
 from planted.methods._labels import LabelProblem
 from planted.methods._merge import merge
-from planted.methods._problem import in_memory
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.deadline import passed
 from planted.numerics.precision import to_jax
 from planted.objectives import flatten, smallest_curvature
-from planted.rows import Survey
+from planted.rows import Survey, in_memory
 from planted.solvers import Descent, FirstOrder, Monitor, descend, lbfgs, sample_newton
 
 _ROWS_PER_PARAMETER = 60

@@ -9,10 +9,9 @@ import numpy as np
 from planted.methods._label_split import held_out, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._method import Method
-from planted.methods._problem import in_memory
 from planted.numerics import random
 from planted.numerics.deadline import passed
-from planted.rows import Survey
+from planted.rows import Survey, in_memory
 
 _STANDARD_ERRORS = 2.0
 

@@ -21,7 +21,7 @@ from planted.numerics.random import as_key
 from planted.numerics.seeding import words_from
 from planted.numerics.validation import as_matrix, count
 from planted.objectives import Dense, Squared, SquaredError, curvature_matrix
-from planted.rows import ArrayRows, Block, ChunkedRows, Rows, Survey
+from planted.rows import ArrayRows, Block, ChunkedRows, Rows, Survey, in_memory
 
 Once = Callable[[str, Callable[[], dict[str, np.ndarray]]], dict[str, np.ndarray]]
 """`once(name, compute)` gives the arrays that `compute` returned when it was first called."""
@@ -208,17 +208,6 @@ class Problem:
     def curvature(self, objective: Any) -> Callable[[Any], Any]:
         """The Gauss–Newton or Fisher matrix (p, p) of an objective of this problem, as a function of the parameters."""
         return lambda point: curvature_matrix(objective, point)[0]
-
-
-@float64
-def in_memory(survey: Survey) -> ArrayRows:
-    """The rows of a survey's sample.
-
-    >>> in_memory(Survey.of(np.ones((3, 2)), np.ones(3))).shape
-    (2,)
-    """
-    weight = None if survey.weight is None else np.asarray(survey.weight, dtype=np.float64)
-    return ArrayRows(np.asarray(survey.X, dtype=np.float64), np.asarray(survey.y, dtype=np.float64), weight)
 
 
 def block_whitened(block: Block, mean: jax.Array, whitener: jax.Array) -> Block:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from planted.methods._problem import Problem, in_memory
+from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.methods._squares import orthogonal_squares
 from planted.methods._verdict import EXACT
 from planted.networks import Network
 from planted.numerics.precision import float64
+from planted.rows import in_memory
 from planted.solvers import Descent, gauss_newton, lbfgs, least_squares, sample_newton
 
 # A relative loss below which descending further moves weights by rounding errors only.

@@ -131,11 +131,8 @@ class Dense(Model):
 
     def params(self, network: Network) -> dict[str, np.ndarray]:
         """Of the network's arrays, those that are parameters here."""
-        zero = {
-            "bias": np.zeros(network.n_hidden),
-            "intercept": np.zeros(self._lead),
-            "skip": np.zeros((*self._lead, network.n_features)),
-        }
+        (k, d), lead = network.weights.shape, self._lead
+        zero = {"bias": np.zeros(k), "intercept": np.zeros(lead), "skip": np.zeros((*lead, d))}
         arrays = zero | network.arrays()
         for name, there in (("bias", self.bias), ("intercept", self.intercept), ("skip", self.skip)):
             if not there and np.any(arrays[name]):

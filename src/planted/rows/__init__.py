@@ -9,12 +9,13 @@ from planted.rows._files import file_rows
 from planted.rows._frames import Frame, read_frame, table_kind
 from planted.rows._fresh import FreshRows
 from planted.rows._journal import CheckpointError, Journal, delete_checkpoint, fingerprint
+from planted.rows._limits import check_columns
 from planted.rows._memory import ArrayRows
 from planted.rows._npy import npz_arrays
 from planted.rows._open import open_rows, outside_memory
 from planted.rows._progress import PassProgress
 from planted.rows._remarks import Remark, remarks
-from planted.rows._sample import Survey, survey
+from planted.rows._sample import Survey, in_memory, survey
 from planted.rows._tables import MissingError, TextError, Wanted
 from planted.rows._typed import is_frame
 from planted.rows._units import in_target_units
@@ -41,11 +42,13 @@ __all__ = [
     "Wanted",
     "Work",
     "block_rows",
+    "check_columns",
     "dask_engine",
     "dask_rows",
     "delete_checkpoint",
     "file_rows",
     "fingerprint",
+    "in_memory",
     "in_target_units",
     "is_frame",
     "npz_arrays",

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from planted.numerics.reading import DataError, reading
+from planted.numerics.reading import DataError
 from planted.rows._chunks import Arrays, Scratch
 from planted.rows._dialect import MISSING, Dialect, sniff
+from planted.rows._limits import reading
 from planted.rows._tables import TextError, Wanted, arrays_of, check_values
 
 _SCAN_BYTES = 2**24

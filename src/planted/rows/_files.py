@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from planted.numerics.reading import DataError, check_source, reading
+from planted.numerics.reading import DataError, check_source
 from planted.rows._chunks import ChunkedRows, Engine, LocalEngine
 from planted.rows._csv import csv_chunks
 from planted.rows._frames import PARQUET, TEXT
+from planted.rows._limits import reading
 from planted.rows._npy import npy_chunks, npy_dtype
 from planted.rows._parquet import parquet_chunks
 from planted.rows._tables import Wanted

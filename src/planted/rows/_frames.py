@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from planted.numerics.reading import DataError, check_size, check_source, reading
+from planted.numerics.reading import DataError, check_source
 from planted.rows._csv import csv_chunks
 from planted.rows._dialect import UTF16
+from planted.rows._limits import check_size, reading
 from planted.rows._npy import npy_header
 from planted.rows._tables import Wanted
 from planted.rows._typed import arrow_frame, as_polars, excel_frame, is_frame, parquet_frame, typed_columns

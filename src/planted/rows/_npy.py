@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from planted.numerics.reading import DataError, check_size, reading
+from planted.numerics.reading import DataError
 from planted.rows._chunks import Arrays, Scratch, aligned
+from planted.rows._limits import check_size, reading
 from planted.rows._tables import Wanted
 
 _NUMBERS = "biuf"

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from planted.numerics.reading import DataError, reading
+from planted.numerics.reading import DataError
 from planted.rows._chunks import Arrays, Scratch
+from planted.rows._limits import reading
 from planted.rows._tables import Wanted, arrays_of, check_values
 from planted.rows._trial import check_pages, start_trials
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from planted.numerics.reading import check_columns
+from planted.numerics.precision import float64
 from planted.rows._chunks import Arrays, ChunkedRows, row_keys
+from planted.rows._limits import check_columns
+from planted.rows._memory import ArrayRows
 
 _SPARE = 6.0
 
@@ -93,6 +95,17 @@ class Survey:
     def constant(self) -> bool:
         """Whether no target varies."""
         return bool(np.all(self.smallest == self.largest))
+
+
+@float64
+def in_memory(survey: Survey) -> ArrayRows:
+    """The rows of a survey's sample.
+
+    >>> in_memory(Survey.of(np.ones((3, 2)), np.ones(3))).shape
+    (2,)
+    """
+    weight = None if survey.weight is None else np.asarray(survey.weight, dtype=np.float64)
+    return ArrayRows(np.asarray(survey.X, dtype=np.float64), np.asarray(survey.y, dtype=np.float64), weight)
 
 
 def _odd(start: int, count: int) -> np.ndarray:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from planted.names import unknown
-from planted.numerics.reading import DataError, check_columns
+from planted.numerics.reading import DataError
 from planted.rows._chunks import Arrays, rows_in_a_chunk
+from planted.rows._limits import check_columns
 
 _DATE = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b")
 # Digits with marks, but no letter: 12 %, 1,234.50, $ 3.

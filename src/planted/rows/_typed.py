@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from planted.numerics.reading import DataError, check_size, reading
+from planted.numerics.reading import DataError
 from planted.rows._dialect import MISSING
+from planted.rows._limits import check_size, reading
 from planted.rows._parquet import check_footer, kind_of, scan_parquet
 from planted.rows._tables import Wanted
 from planted.rows._trial import check_pages, start_trials

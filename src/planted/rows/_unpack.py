@@ -10,7 +10,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from planted.numerics.reading import DataError, reading
+from planted.numerics.reading import DataError
+from planted.rows._limits import reading
 from planted.rows._trial import check_pages
 
 ENDINGS = (".gz", ".zst", ".bz2", ".xz", ".zip")

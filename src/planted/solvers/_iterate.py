@@ -138,7 +138,8 @@ class Recorder:
         self.history.step.append(self.done)
         self.history.value.append(value)
         self.history.gradient_norm.append(gradient_norm)
-        self.progress(self.done, self.steps, f"value {np.min(value):.6g}")
+        if self.progress is not silent:
+            self.progress(self.done, self.steps, f"value {np.min(value):.6g}")
 
     def descent(self, ending: Ending, params: Any, value: Any, gradient_norm: Any) -> Descent:
         """The result of the run."""

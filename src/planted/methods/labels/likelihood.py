@@ -14,12 +14,11 @@ from planted.methods._label_runaway import runaway
 from planted.methods._label_search import gradient_descent
 from planted.methods._labels import LabelProblem
 from planted.methods._method import Method
-from planted.methods._problem import in_memory
 from planted.methods._recovery import Start
 from planted.numerics import random
 from planted.numerics.deadline import passed
 from planted.numerics.precision import to_jax
-from planted.rows import ArrayRows
+from planted.rows import ArrayRows, in_memory
 from planted.solvers import Descent, lbfgs, sample_newton
 from planted.starts import random_rows, tensor_start
 

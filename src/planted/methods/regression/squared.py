@@ -8,10 +8,11 @@ import numpy as np
 import optax
 
 from planted.methods._method import Method
-from planted.methods._problem import Problem, in_memory
+from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.numerics import random
 from planted.numerics.precision import to_jax
+from planted.rows import in_memory
 from planted.solvers import FirstOrder, Monitor, descend
 from planted.starts import random_rows
 
