@@ -12,7 +12,6 @@ from sklearn.metrics import r2_score
 
 import tables
 from planted import Network, activations, match
-from planted.networks import jacobian
 
 SAME_FUNCTION, SAME_WEIGHTS = 1e-4, 1e-3
 """Relative differences up to which a network that is called recovered is the teacher."""
@@ -178,7 +177,7 @@ def left_open(table):
     teacher = table.teacher
     if teacher is None or not teacher.n_hidden or teacher.activation.name == "quadratic":
         return False
-    J = jacobian(teacher, table.X, intercept=bool(np.any(teacher.intercept)))
+    J = teacher.jacobian(table.X, intercept=bool(np.any(teacher.intercept)))
     J = J.reshape(-1, J.shape[-1])
     size = np.linalg.norm(J, axis=0)
     values = np.linalg.svd(J / np.where(size > 0, size, 1.0), compute_uv=False)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planted.networks import Network, jacobian
+from planted.networks import Network
 from planted.objectives import Fit, Params, named, smallest_eigenpair
 
 _DENSE_ENTRIES = 400_000
@@ -85,7 +85,7 @@ class Tangent:
 
     def formed(self) -> np.ndarray:
         """J as an array (N, p)."""
-        whole = jacobian(self.network, self.x, intercept="intercept" in self.free)
+        whole = self.network.jacobian(self.x, intercept="intercept" in self.free)
         whole = self.root[:, :, None] * whole
         sizes = {"bias": self.network.bias, "intercept": self.network.intercept, "output": self.network.output}
         sizes |= {"skip": self.network.skip, "weights": self.network.weights}

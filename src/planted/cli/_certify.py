@@ -83,12 +83,10 @@ def certify(
     check_table(data)
     check_file(report, "page", [model, data], force)
 
-    import numpy as np
-
     from planted.certificates import assumptions, certify, run_descent
     from planted.cli._certify_labels import Labelled
-    from planted.methods import FilterProblem, Free, Problem
-    from planted.networks import ConvNetwork
+    from planted.methods import problem_of
+    from planted.networks import ConvNetwork, Network
 
     remember_programs()
     saved = read_model(model)
@@ -110,7 +108,6 @@ def certify(
         network = network.canonical()  # the loss normalises the filter
         X, y = read_patches(data, target, patch, network.n_patches)
         names: list[str] = []
-        problem = FilterProblem.of(X, y, 1, network.activation)
     else:
         X, y, names = read_rows(data, target, features)
         if X.shape[1] != network.n_features:
@@ -119,15 +116,14 @@ def certify(
             if population:
                 return _show(expected_certificate(loss, network, X, law, seed), as_json)
             return _show(designed_certificate(loss, network, X, y, law, seed), as_json)
-        free = Free(network.bias is not None, bool(np.any(network.intercept)), network.skip is not None)
-        problem = Problem.of(X, y, network.n_hidden, network.activation, free=free)
+    problem = problem_of(network, X, y)
     objective, params = problem.objective(), problem.params(network)
     certificate = certify(objective, params, seed=seed, descent=descent is not None)
     proved = certificate.descent
     check = None
     if descent and proved is not None and proved.proved:
         check = run_descent(objective, params, proved, steps=descent)
-    if not isinstance(network, ConvNetwork):
+    if isinstance(network, Network):
         certificate = replace(certificate, assumptions=tuple(assumptions(X, network)))
     if report is not None:
         write_page(report, problem, network, certificate, names, names_in(target))

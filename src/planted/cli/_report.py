@@ -26,7 +26,8 @@ def network_report(network: Any) -> dict[str, Any]:
         "activation": network.activation.name,
         "parameters": dict(network.activation.parameters),
         "n_hidden": getattr(network, "n_hidden", None),
-        **{name: network.arrays().get(name) for name in parts},
+        **dict.fromkeys(parts),
+        **network.arrays(),
     }
 
 

@@ -117,18 +117,20 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
     if level is not None and not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, not {level!r}")
     result, shown = estimator.result_, estimator.evidence_
-    network = displayed(result.network, result.uncertainty)
+    errors = result.uncertainty
+    network = displayed(result.network, errors)
     names = list(getattr(estimator, "input_names_", ()))
     hidden: list[str] = []
     if isinstance(network, ConvNetwork):
-        parts, shared, notes = _filter(network, result.uncertainty, shown)
-    elif result.uncertainty is not None and "filters" in result.uncertainty.estimate:
-        parts, shared, notes = _several_filters(result.uncertainty)
+        parts, shared, notes = _filter(network, errors, shown)
+    elif errors is not None and "filters" in errors.estimate:
+        parts = _columns(errors.estimate, errors, {"output": "output of patch", "filters": "entry"})
+        shared, notes = {}, ["every column is a filter, which all patches of a row share"]
     else:
         if len(names) != network.n_features:
             names = [f"x{i}" for i in range(network.n_features)]
         parts, shared, notes, hidden = _neurons(estimator, network, names)
-    if level is not None and result.uncertainty is not None:
+    if level is not None and errors is not None:
         notes = [f"brackets hold {100 * level:g} % intervals for independent noise", *notes]
     return Summary(_head(estimator), parts, shared, notes, level, hidden)
 
@@ -268,14 +270,17 @@ def _filter(network: Any, errors: Any, shown: Any) -> tuple[list[Any], dict[str,
     return parts, dict(list(entries.items())[:_INPUTS]), ["neurons are the patches of a row, in their order"]
 
 
-def _several_filters(errors: Any) -> tuple[list[Any], dict[str, Any], list[str]]:
-    filters, outputs = errors.estimate["filters"], errors.estimate["output"]
-    parts = [
-        {f"output of patch {j}": _pair(outputs, errors.errors["output"], (i, j)) for j in range(outputs.shape[1])}
-        | {f"entry {j}": _pair(filters, errors.errors["filters"], (i, j)) for j in range(filters.shape[1])}
-        for i in range(len(filters))
+def _columns(arrays: Any, errors: Any, words: dict[str, str]) -> list[Any]:
+    """Entries of arrays (k, …) by what they are called, one column a row of the arrays."""
+    spread = {} if errors is None else errors.errors
+    return [
+        {
+            f"{word} {j}": _pair(arrays[name], spread.get(name), (i, j))
+            for name, word in words.items()
+            for j in range(arrays[name].shape[1])
+        }
+        for i in range(len(arrays[next(iter(words))]))
     ]
-    return parts, {}, ["every column is a filter, which all patches of a row share"]
 
 
 def _pair(values: Any, errors: Any, place: tuple[int, ...]) -> tuple[float, float | None]:

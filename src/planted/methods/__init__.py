@@ -35,7 +35,7 @@ from planted.methods._label_width import choose_label_width
 from planted.methods._labels import LabelProblem, class_probabilities
 from planted.methods._method import Method, methods_table, records
 from planted.methods._observations import Observations, joined_rows, observations
-from planted.methods._problem import Free, Problem, block_whitened
+from planted.methods._problem import Free, Problem, block_whitened, problem_of
 from planted.methods._quadratic_matrix import QuadraticFit, determined, factorise, fit_matrix, fit_quadratic
 from planted.methods._question import Question
 from planted.methods._recovery import Recovery, Start
@@ -102,6 +102,7 @@ __all__ = [
     "methods_table",
     "observations",
     "phase_bounds",
+    "problem_of",
     "random_directions",
     "recover",
     "refine",

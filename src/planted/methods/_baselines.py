@@ -17,7 +17,7 @@ import numpy as np
 
 from planted.methods._observations import Observations
 from planted.methods._verdict import RIVAL_ERRORS, SURE, TESTED_ROWS, TESTED_UNKNOWNS
-from planted.networks import ConvNetwork, Network, jacobian
+from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
 
 # A first-order step says nothing of a row that alone determines something: leverages count as at most this.
@@ -84,7 +84,7 @@ class LeftOut:
         if free > TESTED_UNKNOWNS:
             leverage = np.full(residual.shape, min(free / (self.n_rows * residual.shape[1]), 1.0))
         else:
-            J = jacobian(network, rows, intercept=intercept)
+            J = network.jacobian(rows, intercept=intercept)
             share = min(1.0, len(rows) / len(self.data.y)) * min(1.0, self.data.number / self.n_rows)
             leverage = self._leverage(J.reshape(residual.size, -1), residual.shape) * share
         return self._relative(residual, leverage)

@@ -20,7 +20,7 @@ from planted.methods._observations import Observations
 from planted.methods._problem import Problem
 from planted.methods._row_facts import off_kinks, open_neurons, rounding_noise
 from planted.methods._verdict import EXACT, LEVERAGE_ENTRIES, NOISELESS, UNEVEN
-from planted.networks import ConvNetwork, Network, jacobian
+from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
 from planted.objectives import score_matrix
 from planted.rows import Survey, in_memory
@@ -116,7 +116,7 @@ def _spread(objective: Any, errors: Uncertainty) -> Uncertainty:
 def _derivatives(objective: Any, params: Any) -> np.ndarray:
     """Derivatives (n·m, p) of the predictions at the canonical network, times roots of the rows' shares."""
     model, (X, _, share) = objective.model, objective.rows.on_host
-    slopes = jacobian(model.network(model.canonical(params)), X, intercept="intercept" in params)
+    slopes = model.network(model.canonical(params)).jacobian(X, intercept="intercept" in params)
     return (slopes * np.sqrt(share)[:, None, None]).reshape(-1, slopes.shape[-1])
 
 

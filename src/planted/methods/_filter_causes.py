@@ -16,7 +16,6 @@ from planted import activations
 from planted.methods._method import records
 from planted.methods._rivals import HeldOut, Rival, changed
 from planted.methods._verdict import Cause
-from planted.networks import ConvNetwork
 from planted.numerics import random
 from planted.rows import Survey, in_memory
 
@@ -52,7 +51,7 @@ def filter_cause(problem: Any, network: Any) -> Cause | None:
         return None
 
     def squares(fitted: Any) -> np.ndarray:
-        rows = survey.X[test] if isinstance(fitted, ConvNetwork) else survey.X[test].reshape(held, -1)
+        rows = fitted.rows(survey.X[test])
         return np.asarray((fitted.predict(rows) - survey.y[test]) ** 2)
 
     rivals = [Rival(kind, value, squares(_fit(asked))) for kind, value, asked in _changes(part)]

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from planted.certificates import outside_theory, uncertainty
 from planted.inputs import Gaussian
@@ -16,7 +17,7 @@ from planted.methods._filter_causes import filter_cause
 from planted.methods._filter_polish import ConvChart, expected_error, polish, residual_test
 from planted.methods._finish import worst_row
 from planted.methods._observations import observations
-from planted.methods._problem import Problem
+from planted.methods._problem import Problem, problem_of
 from planted.methods._recovery import Recovery, Start
 from planted.methods._residual_test import residual_p_value
 from planted.methods._row_facts import counting_rows, largest_residual, off_kinks, rounding_noise
@@ -141,6 +142,11 @@ class FilterProblem(Problem):
             filters=True,
         )
         return facts, {"noise": test.noise, "expected_error": error}
+
+
+@problem_of.register
+def _of_filter(network: ConvNetwork, X: ArrayLike, y: ArrayLike) -> Problem:
+    return FilterProblem.of(X, y, 1, network.activation)
 
 
 @float64

@@ -26,7 +26,6 @@ from planted.methods._row_facts import (
 )
 from planted.methods._smaller import fewer_neurons
 from planted.methods._verdict import EXACT, OUT_OF_TIME, ROUNDED, Facts, judge
-from planted.networks import ConvNetwork
 from planted.numerics.deadline import finishing
 from planted.numerics.precision import float64
 from planted.rows import ChunkedRows
@@ -124,6 +123,4 @@ def worst_row(problem: Problem, network: Any) -> float:
 
 def _worst_in_chunk(arrays: Any, start: int, network: Any) -> float:
     x, y, _ = arrays
-    if isinstance(network, ConvNetwork):
-        x = x.reshape(len(y), network.n_patches, network.patch_size)
-    return largest_residual(network, np.asarray(x, np.float64), np.asarray(y, np.float64))
+    return largest_residual(network, network.rows(np.asarray(x, np.float64)), np.asarray(y, np.float64))

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from planted.methods._label_split import standard_error
 from planted.methods._labels import LabelProblem, class_probabilities
 from planted.methods._verdict import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS
-from planted.networks import Network, jacobian
+from planted.networks import Network
 
 _LEAST = 1e-6
 _VANISHING = 1e-10
@@ -86,7 +86,7 @@ def _network_losses(problem: LabelProblem, network: Network, some: np.ndarray) -
     rows, codes = survey.X[some], survey.y[some].astype(int)
     params = problem.params(network)
     H = np.asarray(problem.curvature(problem.objective(problem.sample))(params)) * survey.total_weight
-    J = jacobian(network, rows, intercept=problem.free.intercept)
+    J = network.jacobian(rows, intercept=problem.free.intercept)
     if problem.link == "mean":
         k, start = network.n_hidden, 0 if network.bias is None else network.n_hidden
         J = np.delete(J, np.arange(start, start + k), axis=2)[:, 0]

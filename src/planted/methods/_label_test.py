@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from planted.methods._labels import LabelProblem, class_probabilities
-from planted.networks import Network, jacobian
+from planted.networks import Network
 
 _PROBES, _LEAST_PROBES = 36, 6
 _MOST_PARAMETERS = 1000
@@ -96,13 +96,13 @@ class _Rows:
         probes = _probes(X, self.directions, self.constant)
         if problem.n_classes == 2:
             variance = np.maximum(p[:, 0] * p[:, 1], _LEAST_VARIANCE)
-            J = jacobian(network, X, intercept=problem.free.intercept)
+            J = network.jacobian(X, intercept=problem.free.intercept)
             if problem.link == "mean":
                 J = _without_outputs(J, network) / variance[:, None, None]
             J = np.concatenate([J, probes[:, None, :]], axis=2)
             return J, (y - p[:, 1])[:, None], J * np.sqrt(variance)[:, None, None]
         m = problem.n_classes
-        J = jacobian(network, X, intercept=problem.free.intercept)
+        J = network.jacobian(X, intercept=problem.free.intercept)
         # A probe on every class but the last: one on all of them changes nothing.
         added = np.einsum("nq,ac->nacq", probes, np.eye(m)[:, : m - 1]).reshape(len(X), m, -1)
         J = np.concatenate([J, added], axis=2)

@@ -18,7 +18,7 @@ from planted.methods._linear import linear_start
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
 from planted.methods._refine import refined
-from planted.networks import ConvNetwork, Network
+from planted.networks import from_arrays
 from planted.numerics.precision import float64
 from planted.numerics.threads import threads_for
 
@@ -124,9 +124,8 @@ class Method:
             return computed[0]
         parts = {kind: _named(stored, kind) for kind in ("network", "detail", "word")}
         words = {name: value.tobytes().decode() for name, value in parts["word"].items()}
-        kind = ConvNetwork if "filter" in parts["network"] else Network
         return Start(
-            kind(**parts["network"], activation=problem.activation),
+            from_arrays(parts["network"], problem.activation),
             words["method"],
             float(stored["loss"]),
             details={name: value.item() if value.ndim == 0 else value for name, value in parts["detail"].items()},

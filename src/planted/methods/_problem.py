@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any
 
 import jax
@@ -208,6 +208,22 @@ class Problem:
     def curvature(self, objective: Any) -> Callable[[Any], Any]:
         """The Gauss–Newton or Fisher matrix (p, p) of an objective of this problem, as a function of the parameters."""
         return lambda point: curvature_matrix(objective, point)[0]
+
+
+@singledispatch
+def problem_of(network: Any, X: ArrayLike, y: ArrayLike) -> Any:
+    """The problem whose answer a network of some kind claims to be, for rows in memory.
+
+    >>> problem_of(Network([[1.0, 2.0]], [1.0], bias=[0.5]), np.ones((3, 2)), np.ones(3)).free
+    Free(bias=True, intercept=False, skip=False)
+    """
+    raise TypeError(f"no method answers with a {type(network).__name__}")
+
+
+@problem_of.register
+def _of_dense(network: Network, X: ArrayLike, y: ArrayLike) -> Problem:
+    free = Free(network.bias is not None, bool(np.any(network.intercept)), network.skip is not None)
+    return Problem.of(X, y, network.n_hidden, network.activation, free=free)
 
 
 def block_whitened(block: Block, mean: jax.Array, whitener: jax.Array) -> Block:

@@ -29,7 +29,7 @@ from planted.methods._verdict import (
     TESTED_ROWS,
     TESTED_UNKNOWNS,
 )
-from planted.networks import ConvNetwork, Network, jacobian
+from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
 
 _VANISHING = 1e-6
@@ -94,7 +94,7 @@ def residual_p_value(
     unit = np.sqrt(np.mean(residual**2, axis=0))
     root = np.ones((count, 1)) if weight is None else np.sqrt(weight[some] / np.mean(weight))[:, None]
     root = root / np.where(unit > 0, unit, 1.0)
-    J = np.ones((count, 1, 1)) * np.eye(m) if large else jacobian(network, rows, intercept=intercept)
+    J = np.ones((count, 1, 1)) * np.eye(m) if large else network.jacobian(rows, intercept=intercept)
     G = probe_values(network, rows, probes, constant=not (intercept or large), rng=rng)
     each = np.einsum("np,ab->napb", G, np.eye(m)).reshape(count, m, -1)
     cleared = _cleared(residual * root, each * root[:, :, None], J * root[:, :, None])

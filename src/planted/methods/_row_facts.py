@@ -17,7 +17,7 @@ from planted.methods._verdict import (
     SINGULAR,
     SPARE,
 )
-from planted.networks import ConvNetwork, Network, jacobian
+from planted.networks import Kind, Network
 from planted.numerics.decompositions import svd
 
 _SPANNING = 10
@@ -26,7 +26,7 @@ _TURNED_TOGETHER = 8
 """Neurons up to which every set of them is turned around, beyond which pairs are."""
 
 
-def off_kinks(network: Network | ConvNetwork, X: np.ndarray) -> np.ndarray:
+def off_kinks(network: Kind, X: np.ndarray) -> np.ndarray:
     """Which rows of X (n, …) no neuron has on a kink of its activation, where rounding decides whether it is active.
 
     >>> off_kinks(Network([[1.0, -1.0]], [1.0]), np.array([[1.0, 1.0], [2.0, 1.0]]))
@@ -34,35 +34,18 @@ def off_kinks(network: Network | ConvNetwork, X: np.ndarray) -> np.ndarray:
     """
     if not network.activation.kinks:
         return np.ones(len(X), bool)
-    if isinstance(network, ConvNetwork):
-        z, bound = X @ network.filter, np.abs(X) @ np.abs(network.filter)
-    else:
-        inputs, shift = X.reshape(len(X), -1), 0.0 if network.bias is None else network.bias
-        z = inputs @ network.weights.T + shift
-        bound = np.abs(inputs) @ np.abs(network.weights).T + np.abs(shift)
+    z, bound = network.preactivations(X)
     near = [np.abs(z - kink) <= AT_KINK * (bound + abs(kink)) for kink in network.activation.kinks]
     return ~np.any(near, axis=(0, 2))
 
 
-def counting_rows(network: Network | ConvNetwork, X: np.ndarray) -> int:
+def counting_rows(network: Kind, X: np.ndarray) -> int:
     """Distinct rows of X (n, …) in which some neuron is active: those that say something about the weights.
 
     >>> counting_rows(Network([[1.0]], [1.0]), np.array([[1.0], [1.0], [2.0], [-1.0]]))
     2
     """
-    if isinstance(network, ConvNetwork):
-        active = np.any(np.abs(network.activation.derivative(X @ network.filter)) > INACTIVE, axis=1)
-    else:
-        active = _speaking(network, X.reshape(len(X), -1))
-    return len(_distinct(X[active & off_kinks(network, X)]))
-
-
-def _speaking(network: Network, inputs: np.ndarray) -> np.ndarray:
-    """Which rows (n,) say something about the weights: all where there is a linear part, or no neuron."""
-    if network.skip is not None or not network.n_hidden:
-        return np.ones(len(inputs), bool)
-    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
-    return np.any(np.abs(network.activation.derivative(z)) > INACTIVE, axis=1)
+    return len(_distinct(X[network.speaking(X, INACTIVE) & off_kinks(network, X)]))
 
 
 def _distinct(X: np.ndarray) -> np.ndarray:
@@ -79,9 +62,7 @@ def thin_neuron(network: Network, X: np.ndarray) -> str:
     >>> thin_neuron(Network([[1.0]], [1.0]), np.array([[1.0], [2.0], [-1.0]]))
     'neuron 0 is active in 2 distinct rows, hardly more than its 1 numbers'
     """
-    inputs = X.reshape(len(X), -1)
-    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
-    active = np.abs(network.activation.derivative(z)) > INACTIVE
+    active = np.abs(network.activation.derivative(network.preactivations(X)[0])) > INACTIVE
     smooth = off_kinks(network, X)[:, None]
     counts = np.sum(active & smooth, axis=0)
     outputs = np.atleast_2d(network.output).shape[0]
@@ -144,13 +125,13 @@ def confirmed(network: Network, X: np.ndarray, n_parameters: int, intercept: boo
     (True, False)
     """
     inputs = X.reshape(len(X), -1)
-    active = _speaking(network, inputs) & off_kinks(network, X)
+    active = network.speaking(inputs, INACTIVE) & off_kinks(network, X)
     rows = inputs[active]
     if not len(rows) or len(rows) * n_parameters > LEVERAGE_ENTRIES:
         return False
     if any(len(np.unique(column)) < len(column) for column in rows.T):
         return False
-    J = jacobian(network, rows, intercept=intercept).reshape(len(rows) * np.atleast_2d(network.output).shape[0], -1)
+    J = network.jacobian(rows, intercept=intercept).reshape(len(rows) * np.atleast_2d(network.output).shape[0], -1)
     scale = np.linalg.norm(J, axis=0)
     left, values, _ = svd(J / np.where(scale > 0, scale, 1.0))
     basis = left[:, values > 1e-7 * values[0]]
@@ -161,27 +142,19 @@ def confirmed(network: Network, X: np.ndarray, n_parameters: int, intercept: boo
     return bool(np.max(np.sum(basis**2, axis=1)) < LEVERAGE)
 
 
-def largest_residual(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarray) -> float:
+def largest_residual(network: Kind, X: np.ndarray, y: np.ndarray) -> float:
     """The largest |prediction − y| over rows, relative to the terms that add up to the prediction and the target.
 
     >>> largest_residual(Network([[1.0]], [2.0]), np.array([[1.0]]), np.array([2.0]))
     0.0
     """
-    if isinstance(network, ConvNetwork):
-        terms = np.abs(network.activation(X @ network.filter)) @ np.abs(network.output)
-    else:
-        inputs = X.reshape(len(X), -1)
-        z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
-        terms = np.abs(network.activation(z)) @ np.abs(network.output).T + np.abs(network.intercept)
-        if network.skip is not None:
-            terms = terms + np.abs(inputs) @ np.abs(network.skip).T
-    residual = np.abs(network.predict(X) - y)
+    terms, residual = network.terms(X), np.abs(network.predict(X) - y)
     # Rows where all neurons are silent are compared to a typical row.
     size = terms + np.abs(y) + 1e-3 * np.median(terms + np.abs(y), axis=0)
     return float(np.max(residual / np.maximum(size, 1e-300)))
 
 
-def rounding_noise(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarray) -> float:
+def rounding_noise(network: Kind, X: np.ndarray, y: np.ndarray) -> float:
     """Standard deviation of the rounding of a row's prediction and target: ε times the terms that add up to it.
 
     >>> rounding_noise(Network([[1.0]], [2.0]), np.array([[1.0]]), np.array([2.0])) < 1e-14
@@ -189,18 +162,7 @@ def rounding_noise(network: Network | ConvNetwork, X: np.ndarray, y: np.ndarray)
     """
     some = slice(0, LARGE_ROWS)
     rows, targets = X[some], np.abs(y[some])
-    if isinstance(network, ConvNetwork):
-        output = np.abs(network.output)
-        z, size = rows @ network.filter, np.abs(rows) @ np.abs(network.filter)
-    else:
-        inputs = rows.reshape(len(rows), -1)
-        weights, output = network.weights, np.abs(np.atleast_2d(network.output)).sum(axis=0)
-        shift = np.zeros(len(weights)) if network.bias is None else network.bias
-        z, size = inputs @ weights.T + shift, np.abs(inputs) @ np.abs(weights).T + np.abs(shift)
-    terms = (np.abs(network.activation.derivative(z)) * size + np.abs(network.activation(z))) @ output
-    if isinstance(network, Network) and network.skip is not None:
-        terms = terms + np.abs(inputs) @ np.abs(np.atleast_2d(network.skip)).sum(axis=0)
-    total = terms + targets.reshape(len(rows), -1).sum(axis=1)
+    total = network.rounding(rows) + targets.reshape(len(rows), -1).sum(axis=1)
     return float(np.finfo(float).eps * np.sqrt(np.mean(total**2)))
 
 
@@ -211,9 +173,8 @@ def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -
     >>> open_neurons(Network([[1.0, 0.0]], [1.0]), np.column_stack([X, X[:, 0]])[:, [0, 2]])
     'the rows in which neuron 0 is active span 1 of 2 directions'
     """
-    inputs = X.reshape(len(X), -1)
-    z = inputs @ network.weights.T + (0.0 if network.bias is None else network.bias)
-    slope = np.abs(network.activation.derivative(z))
+    inputs = network.rows(X)
+    slope = np.abs(network.activation.derivative(network.preactivations(X)[0]))
     scale = np.sqrt(np.mean(inputs**2, axis=0))
     unit = inputs / np.where(scale > 0, scale, 1.0)
     d = inputs.shape[1]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,17 +14,11 @@ from numpy.typing import ArrayLike
 from planted import activations
 from planted.activations import Activation
 from planted.networks._convert import from_onnx, from_sklearn, from_torch, to_onnx, to_sklearn, to_torch
-from planted.networks._format import Form, ModelFileError, read_model, stored_activation, write_model
-from planted.networks._signature import Signature
+from planted.networks._format import Form
+from planted.networks._kind import Kind
 from planted.networks._simplify import simplify
 from planted.numerics.validation import check_plain
 
-DENSE = Form(
-    "planted-network",
-    frozenset({"weights", "output", "intercept"}),
-    frozenset({"weights", "output", "bias", "intercept", "skip"}),
-)
-"""Model files of dense networks."""
 _BLOCK = 65_536
 
 
@@ -45,7 +38,7 @@ def _finite(name: str, value: ArrayLike, ndim: int | tuple[int, ...]) -> np.ndar
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class Network(Kind):
     """The network x ↦ output·φ(weights·x + bias) + skip·x + intercept.
 
     Parameters
@@ -71,6 +64,12 @@ class Network:
     >>> Network([[1.0]], [[1.0], [2.0]], intercept=[0.0, 1.0]).predict([[3.0]])
     array([[3., 7.]])
     """
+
+    form: ClassVar[Form] = Form(
+        "planted-network",
+        frozenset({"weights", "output", "intercept"}),
+        frozenset({"weights", "output", "bias", "intercept", "skip"}),
+    )
 
     weights: np.ndarray
     output: np.ndarray
@@ -159,6 +158,69 @@ class Network:
             if self.skip is not None:
                 result[part] += inputs[part] @ self.skip.T
         return result
+
+    def rows(self, X: np.ndarray) -> np.ndarray:
+        """Rows (n, d)."""
+        return X.reshape(len(X), -1)
+
+    def preactivations(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """weights·x + bias (n, k), and |weights|·|x| + |bias|."""
+        inputs, shift = self.rows(X), 0.0 if self.bias is None else self.bias
+        return inputs @ self.weights.T + shift, np.abs(inputs) @ np.abs(self.weights).T + np.abs(shift)
+
+    def terms(self, X: np.ndarray) -> np.ndarray:
+        """|output|·|φ| + |skip|·|x| + |intercept|, (n,) or (n, m)."""
+        sizes = np.abs(self.activation(self.preactivations(X)[0])) @ np.abs(self.output).T + np.abs(self.intercept)
+        return sizes if self.skip is None else sizes + np.abs(self.rows(X)) @ np.abs(self.skip).T
+
+    def rounding(self, X: np.ndarray) -> np.ndarray:
+        """|output|·(|φ'| size + |φ|) + |skip|·|x| (n,), `size` that of the terms of a pre-activation."""
+        z, size = self.preactivations(X)
+        output = np.abs(np.atleast_2d(self.output)).sum(axis=0)
+        errors = (np.abs(self.activation.derivative(z)) * size + np.abs(self.activation(z))) @ output
+        return errors if self.skip is None else errors + np.abs(self.rows(X)) @ np.abs(np.atleast_2d(self.skip)).sum(0)
+
+    def speaking(self, X: np.ndarray, least: float) -> np.ndarray:
+        """As of every kind; all rows where there is a linear part, or no neuron."""
+        if self.skip is not None or not self.n_hidden:
+            return np.ones(len(X), bool)
+        return super().speaking(X, least)
+
+    def jacobian(self, X: ArrayLike, *, intercept: bool = False) -> np.ndarray:
+        r"""∂f_o(x_r)/∂θ as an array (n, m, p), m outputs, at rows X (n, d): nothing is compiled.
+
+        Parameters
+        ----------
+        intercept : bool
+            Whether the intercepts are among the parameters.
+
+        Returns
+        -------
+        array (n, m, p)
+            Columns in the order bias, intercept, output, skip, weights of those that there are, each flattened row by
+            row.
+
+        Examples
+        --------
+        >>> Network([[1.0, 2.0]], [3.0]).jacobian([[1.0, 1.0]])
+        array([[[3., 3., 3.]]])
+        """
+        rows, act = np.asarray(X, dtype=np.float64), self.activation
+        n, output = len(rows), np.atleast_2d(self.output)
+        m, k = output.shape
+        z = rows @ self.weights.T + (0.0 if self.bias is None else self.bias)
+        slope = act.derivative(z)[:, None, :] * output[None]
+        each = np.broadcast_to(np.eye(m)[None], (n, m, m))
+        parts = []
+        if self.bias is not None:
+            parts.append(slope)
+        if intercept:
+            parts.append(each)
+        parts.append(np.einsum("rop,rk->ropk", each, act(z)).reshape(n, m, m * k))
+        if self.skip is not None:
+            parts.append(np.einsum("rop,rd->ropd", each, rows).reshape(n, m, -1))
+        parts.append(np.einsum("rok,rd->rokd", slope, rows).reshape(n, m, -1))
+        return np.concatenate(parts, axis=2)
 
     def traced(self, x: Any) -> Any:
         """The same as :meth:`predict` for JAX arrays of any precision, without checks."""
@@ -289,38 +351,6 @@ class Network:
     def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> Path:
         """Write an ONNX file with input X (n, d) and output Y (n, m), in float32 or float64; returns the path."""
         return to_onnx(self, path, dtype)
-
-    def save(
-        self,
-        path: str | PathLike[str],
-        about: Mapping[str, Any] | None = None,
-        signature: Signature | None = None,
-    ) -> Path:
-        """Write the network as safetensors with a checksum, the same bytes for the same network; returns the path.
-
-        `about` says what the network belongs to (data, settings), JSON-able; see :func:`planted.networks.model_about`.
-        `signature` says what it takes and gives; see :class:`planted.networks.Signature`.
-
-        >>> import tempfile, os
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Network([[1.0]], [2.0]).save(os.path.join(folder, "model"))
-        ...     Network.load(path).output
-        array([2.])
-        """
-        return write_model(path, DENSE, self.activation, self.arrays(), about, signature)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Network:
-        """Read what :meth:`save` wrote; a damaged or changed file is refused. Nothing in it is executed."""
-        _, metadata, arrays = read_model(path, DENSE)
-        return cls._restored(path, metadata, arrays)
-
-    @classmethod
-    def _restored(cls, path: Any, metadata: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> Network:
-        try:
-            return cls(**arrays, activation=stored_activation(metadata))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{path} is not a valid planted model: {error}") from None
 
     def __repr__(self) -> str:
         outputs = f", {self.n_outputs} outputs" if self.output.ndim > 1 else ""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,13 +11,11 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.networks._dense import DENSE, Network
-from planted.networks._format import Form, ModelFileError, read_model, stored_about, stored_activation, write_model
-from planted.networks._signature import Signature, stored_signature
+from planted.networks._dense import Network
+from planted.networks._format import Form
+from planted.networks._kind import Kind
 from planted.numerics.validation import as_matrix
 
-SHARED = Form("planted-conv-network", frozenset({"filter", "output"}), frozenset({"filter", "output"}))
-"""Model files of shared filters."""
 _BLOCK_ENTRIES = 4_000_000
 
 
@@ -50,7 +45,7 @@ def as_patches(name: str, value: ArrayLike, n_patches: int | None) -> np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class ConvNetwork:
+class ConvNetwork(Kind):
     """The network Z ↦ Σ_i output_i φ(filter·Z_i), one filter for all k patches Z_i (Du et al. 2017).
 
     Parameters
@@ -70,6 +65,10 @@ class ConvNetwork:
     >>> net.canonical().filter, net.canonical().output
     (array([0.6, 0.8]), array([ 5., -5.]))
     """
+
+    form: ClassVar[Form] = Form(
+        "planted-conv-network", frozenset({"filter", "output"}), frozenset({"filter", "output"})
+    )
 
     filter: np.ndarray
     output: np.ndarray
@@ -112,6 +111,36 @@ class ConvNetwork:
         """The same as :meth:`predict` for JAX arrays (n, k, p) of any precision, without checks."""
         return self.activation(z @ jnp.asarray(self.filter, z.dtype)) @ jnp.asarray(self.output, z.dtype)
 
+    def rows(self, X: np.ndarray) -> np.ndarray:
+        """Patches (n, k, p)."""
+        return X.reshape(len(X), self.n_patches, self.patch_size)
+
+    def preactivations(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """filter·Z_i (n, k), and |filter|·|Z_i|."""
+        patches = self.rows(X)
+        return patches @ self.filter, np.abs(patches) @ np.abs(self.filter)
+
+    def terms(self, X: np.ndarray) -> np.ndarray:
+        """|output|·|φ| (n,)."""
+        return np.abs(self.activation(self.rows(X) @ self.filter)) @ np.abs(self.output)
+
+    def rounding(self, X: np.ndarray) -> np.ndarray:
+        """|output|·(|φ'| size + |φ|) (n,), `size` that of the terms of a pre-activation."""
+        z, size = self.preactivations(X)
+        return (np.abs(self.activation.derivative(z)) * size + np.abs(self.activation(z))) @ np.abs(self.output)
+
+    def jacobian(self, X: ArrayLike, *, intercept: bool = False) -> np.ndarray:
+        """∂f(Z_r)/∂θ (n, 1, k + p), output weights first.
+
+        >>> ConvNetwork([1.0, 2.0], [3.0]).jacobian([[[1.0, 1.0]]])
+        array([[[3., 3., 3.]]])
+        """
+        patches = np.asarray(X, dtype=np.float64)
+        z = patches @ self.filter
+        slope = self.activation.derivative(z) * self.output
+        by_filter = np.einsum("rk,rkp->rp", slope, patches)
+        return np.concatenate([self.activation(z), by_filter], axis=1)[:, None, :]
+
     def arrays(self) -> dict[str, np.ndarray]:
         """The parameters by name: filter and output."""
         return {"filter": self.filter, "output": self.output}
@@ -144,78 +173,5 @@ class ConvNetwork:
         """
         return Network(np.kron(np.eye(self.n_patches), self.filter), self.output, self.activation)
 
-    def save(
-        self,
-        path: str | PathLike[str],
-        about: Mapping[str, Any] | None = None,
-        signature: Signature | None = None,
-    ) -> Path:
-        """Write the network as safetensors with a checksum, as :meth:`planted.Network.save`; returns the path.
-
-        >>> import tempfile, os
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = ConvNetwork([1.0], [2.0]).save(os.path.join(folder, "model"))
-        ...     ConvNetwork.load(path).output
-        array([2.])
-        """
-        return write_model(path, SHARED, self.activation, self.arrays(), about, signature)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> ConvNetwork:
-        """Read what :meth:`save` wrote; a damaged or changed file is refused. Nothing in it is executed."""
-        _, metadata, arrays = read_model(path, SHARED)
-        return cls._restored(path, metadata, arrays)
-
-    @classmethod
-    def _restored(cls, path: Any, metadata: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> ConvNetwork:
-        try:
-            return cls(**arrays, activation=stored_activation(metadata))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{path} is not a valid planted model: {error}") from None
-
     def __repr__(self) -> str:
         return f"ConvNetwork({self.activation.name} filter of {self.patch_size} over {self.n_patches} patches)"
-
-
-def load_model(path: str | PathLike[str]) -> Network | ConvNetwork:
-    """The network of either kind that a file holds.
-
-    >>> import tempfile, os
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     load_model(ConvNetwork([1.0], [2.0]).save(os.path.join(folder, "model")))
-    ConvNetwork(relu filter of 1 over 1 patches)
-    """
-    form, metadata, arrays = read_model(path, DENSE, SHARED)
-    return (ConvNetwork if form is SHARED else Network)._restored(path, metadata, arrays)
-
-
-def model_about(path: str | PathLike[str]) -> dict[str, Any]:
-    """What the network in a file belongs to: what was given to `save`, and the version that wrote it.
-
-    >>> import tempfile, os
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Network([[1.0]], [2.0]).save(os.path.join(folder, "model"), about={"data": "a1"})
-    ...     model_about(path)["data"]
-    'a1'
-    """
-    _, metadata, _ = read_model(path, DENSE, SHARED)
-    try:
-        return stored_about(metadata)
-    except ValueError as error:
-        raise ModelFileError(f"{path} is not a valid planted model: {error}") from None
-
-
-def model_signature(path: str | PathLike[str]) -> Signature | None:
-    """What the network in a file takes and gives; None for files of earlier versions and networks saved without.
-
-    >>> import tempfile, os
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Network([[1.0]], [2.0]).save(os.path.join(folder, "model"), signature=Signature(("age",), ("y",)))
-    ...     model_signature(path).inputs
-    ('age',)
-    """
-    _, metadata, _ = read_model(path, DENSE, SHARED)
-    try:
-        return stored_signature(metadata)
-    except ValueError as error:
-        raise ModelFileError(f"{path} is not a valid planted model: {error}") from None

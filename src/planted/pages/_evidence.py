@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.networks import ConvNetwork, Network, jacobian
+from planted.networks import Kind
 
 _ROWS, _POINTS, _BINS, _RESIDUAL_BINS = 4000, 400, 24, 30
 _PARAMETERS = 300
@@ -83,7 +83,7 @@ def evidence(
 
     Parameters
     ----------
-    network : Network or ConvNetwork
+    network : Kind
     X : array (n, d) or (n, patches, size)
     y : array (n,) or (n, m)
     fresh : bool
@@ -107,9 +107,8 @@ def evidence(
     """
     total = n_rows or len(y)
     some = np.random.default_rng(0).permutation(len(y))[:_ROWS]
-    rows, targets = np.asarray(X, np.float64)[some], np.asarray(y, np.float64)[some].reshape(len(some), -1)
-    if not isinstance(network, ConvNetwork):
-        rows = rows.reshape(len(some), -1)
+    rows = network.rows(np.asarray(X, np.float64)[some])
+    targets = np.asarray(y, np.float64)[some].reshape(len(some), -1)
     prediction = np.asarray(network.predict(rows)).reshape(len(some), -1)
     working = None
     if probability is not None:
@@ -147,7 +146,7 @@ def evidence(
 
 
 def _left_out(network: Any, rows: np.ndarray, residual: np.ndarray, total: int) -> tuple[np.ndarray, str]:
-    slopes = jacobian(network, rows, intercept=bool(np.any(getattr(network, "intercept", 0.0))))
+    slopes = network.jacobian(rows, intercept=bool(np.any(getattr(network, "intercept", 0.0))))
     flat = slopes.reshape(-1, slopes.shape[-1])
     gram = flat.T @ flat * (total / len(rows))
     leverage = np.einsum("ij,jk,ik->i", flat, np.linalg.pinv(gram, hermitian=True), flat, optimize=True)
@@ -164,12 +163,7 @@ def _middle(values: np.ndarray) -> tuple[float, float]:
 
 def _responses(network: Any, rows: np.ndarray, residual: np.ndarray) -> dict[str, np.ndarray]:
     """How each neuron answers along its own direction, in bins."""
-    if isinstance(network, ConvNetwork):
-        z = rows @ network.filter
-        output = network.output[None]
-    else:
-        z = rows @ network.weights.T + (0.0 if network.bias is None else network.bias)
-        output = np.atleast_2d(network.output)
+    z, output = network.preactivations(rows)[0], np.atleast_2d(network.output)
     k = z.shape[1]
     values = np.asarray(network.activation(z))
     leading = np.argmax(np.abs(output), axis=0) if k else np.zeros(0, int)
@@ -192,9 +186,10 @@ def _responses(network: Any, rows: np.ndarray, residual: np.ndarray) -> dict[str
     return table | {"strength": np.abs(amount) * values.std(axis=0), "leading": leading, "active": active}
 
 
-def displayed(network: Network | ConvNetwork | None, uncertainty: Any = None) -> Any:
+def displayed(network: Kind | None, uncertainty: Any = None) -> Any:
     """The canonical network that a page shows: the one that standard errors belong to, where there are some.
 
+    >>> from planted.networks import Network
     >>> displayed(Network([[2.0, 0.0]], [1.0])).weights
     array([[1., 0.]])
     """

@@ -19,7 +19,7 @@ from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
 from planted.methods._row_facts import counting_rows
 from planted.methods._verdict import EXACT, ROUNDED, Facts, judge
-from planted.networks import Network, jacobian
+from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.precision import float64
 from planted.objectives import unflatten
@@ -82,7 +82,7 @@ def _to_zero(problem: Problem, loss: Any, params: Any, goal: float) -> tuple[flo
         if value <= goal:
             break
         network = problem.network(params)
-        slope = jacobian(network, survey.X, intercept=problem.free.intercept) * root[:, None, None]
+        slope = network.jacobian(survey.X, intercept=problem.free.intercept) * root[:, None, None]
         residual = (survey.y - network.predict(survey.X)).reshape(len(root), -1) * root[:, None]
         step = np.linalg.lstsq(slope.reshape(rows, -1), residual.ravel(), rcond=1e-12)[0]
         change = unflatten(step, params)
