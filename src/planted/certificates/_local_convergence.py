@@ -78,15 +78,6 @@ class LocalConvergence:
         """Whether anything is."""
         return self.target != "none"
 
-    def steps_for(self, factor: float) -> float:
-        """Steps after which the loss, or the squared gradient, is at most `factor` times what it is here.
-
-        >>> steps = LocalConvergence("zero loss", "", 1, 1, 1, 1, 1, 1, 1, 0.5, 1, 1, "dense").steps_for(0.25)
-        >>> steps
-        2.0
-        """
-        return math.log(factor) / math.log(self.rate) if self.proved and 0 < self.rate < 1 else math.inf
-
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers and words, for JSON; None for a number that is not finite."""
         return {

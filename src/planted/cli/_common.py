@@ -91,16 +91,6 @@ def check_file(path: Path | None, kind: str, inputs: Any = (), force: bool = Fal
     check_output(path, inputs=inputs, kind=kind, force=force)
 
 
-def read_network(model: Path) -> Any:
-    """The network of either kind in a file; what is to be said of the file goes to standard error.
-
-    >>> read_network(Path("nowhere"))
-    Traceback (most recent call last):
-    planted.networks._format.ModelFileError: no model file at nowhere
-    """
-    return read_model(model).network
-
-
 def read_model(model: Path) -> Any:
     """The network in a file with its signature; what is to be said of the file goes to standard error.
 

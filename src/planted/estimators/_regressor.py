@@ -145,15 +145,16 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
         return rows.n_features if is_auto(self.n_hidden) else int(self.n_hidden)
 
     def _problem(self, rows: Rows, looked: Survey, progress: Progress) -> Problem:
+        method, parts = self._method(), self._parts()
         if looked.constant:
             raise ValueError("y is constant: there is no network to recover")
-        self.inputs_ = assumed_inputs(self.inputs, looked.X, self._method())
+        self.inputs_ = assumed_inputs(self.inputs, looked.X, method)
         return Problem(
             rows=rows,
             survey=looked,
             n_hidden=1 if is_auto(self.n_hidden) else int(self.n_hidden),
             activation=activations.get("relu" if is_auto(self.activation) else self.activation),
-            free=Free(*(not is_auto(part) and bool(part) for part in self._parts())),
+            free=Free(*(not is_auto(part) and bool(part) for part in parts)),
             inputs=self.inputs_,
             progress=progress,
         )

@@ -137,8 +137,8 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
 
 def _head(estimator: Any) -> list[str]:
     """Conclusion, network, scores."""
-    result = estimator.result_
-    lines = [f"{result.status}: {result.reason}"] + ([result.advice] if result.advice else [])
+    result, verdict = estimator.result_, estimator.result_.verdict
+    lines = [f"{verdict.status}: {verdict.reason}"] + ([verdict.advice] if verdict.advice else [])
     rows = f"{estimator.evidence_.n_rows:,} rows"
     lines += [f"{result.network}; {rows}; method {result.method!r}; {result.seconds:.1f} s"]
     return lines + scores(estimator)
@@ -222,7 +222,7 @@ def _neurons(estimator: Any, network: Any, names: list[str]) -> tuple[list[Any],
 
 def _outputs(estimator: Any, network: Any) -> list[str]:
     """Names of the rows that hold output weights."""
-    m = network.n_outputs
+    m = len(np.atleast_2d(network.output))
     if m == 1:
         return ["output"]
     targets = getattr(estimator, "classes_", getattr(estimator, "target_names_", ()))

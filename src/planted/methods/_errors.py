@@ -72,13 +72,14 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
         open_ = open_neurons(network, problem.survey.X, problem.names)
         return Errors(None, open_, problem.unknowns - scales)
     least = rounding_noise(network, problem.survey.X, problem.survey.y)
-    own = problem.params(network)
     if problem.in_chunks:
-        return _described(problem, network, uncertainty(problem.objective(), own, least_noise=least))
+        whole = problem.objective()
+        return _described(problem, network, uncertainty(whole, whole.model.params(network), least_noise=least))
     # Equal rows are one observation each, whose weights have mean one.
     looked = Survey.of(data.X, data.y, data.weight)
     observed = replace(problem, rows=in_memory(looked), survey=looked)
     objective = smooth_objective(observed, network)
+    own = objective.model.params(network)
     uneven = float("nan") if relative_loss <= EXACT else uneven_noise(data, network)
     if relative_loss <= EXACT or not (data.unequal or uneven < UNEVEN):
         errors = uncertainty(objective, own, least_noise=least)
