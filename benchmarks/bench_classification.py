@@ -19,7 +19,15 @@ from planted import Network, activations, datasets, match
 from planted.certificates import cramer_rao
 from planted.methods import LABELS, METHODS, LabelProblem, Problem
 from planted.numerics.precision import float64
-from planted.objectives import Likelihood, Squared, curvature_matrix, label_loss, score_matrix
+from planted.objectives import (
+    BernoulliMean,
+    Likelihood,
+    MeanOfProbabilities,
+    Squared,
+    curvature_matrix,
+    label_loss,
+    score_matrix,
+)
 from planted.rows import ArrayRows
 from planted.rows.moments import without_lower_parts
 from planted.solvers import lbfgs
@@ -208,7 +216,9 @@ def _covered(key, teacher, n, by_likelihood):
     x = jax.random.normal(x_key, (n, d))
     y = (jax.random.uniform(y_key, (n,)) < jnp.mean(SIGMOID(x @ teacher.T), axis=1)).astype(x.dtype)
     rows = ArrayRows(x, y)
-    loss = Likelihood.on(rows, SIGMOID) if by_likelihood else Squared.on(rows, SIGMOID, jnp.full(k, 1 / k))
+    loss = Squared.on(rows, SIGMOID, jnp.full(k, 1 / k))
+    if by_likelihood:
+        loss = Likelihood.composed(rows, MeanOfProbabilities(SIGMOID), BernoulliMean())
     squared = Squared.on(rows, SIGMOID, jnp.full(k, 1 / k))
     flat_value = lambda flat: loss.traced_value(flat.reshape(k, d))  # noqa: E731
 

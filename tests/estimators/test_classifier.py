@@ -86,7 +86,8 @@ def test_likelihood_derivatives_against_finite_differences(name, bias):
 def test_likelihood_is_additive_over_blocks():
     from planted.numerics.precision import float64, to_jax
 
-    blocks = float64(lambda: objectives.Likelihood.on(ArrayRows(to_jax(X), to_jax(Y), block_size=7), SIGMOID))()
+    rows = float64(lambda: ArrayRows(to_jax(X), to_jax(Y), block_size=7))()
+    blocks = objectives.Likelihood.composed(rows, objectives.MeanOfProbabilities(SIGMOID), objectives.BernoulliMean())
     assert blocks.value(W) == pytest.approx(objectives.Likelihood(X, Y).value(W), rel=1e-13)
 
 

@@ -205,7 +205,9 @@ def test_two_classes_of_a_softmax_are_log_odds():
     assert softmax.value(pair) == pytest.approx(logistic.value(params), rel=1e-13)
     # Shares of classes, and classes by number over rows that hold them so, are the same.
     shares = obj.SoftmaxLikelihood(X, np.eye(2)[LABELS], "tanh", bias=True)
-    numbers = obj.SoftmaxLikelihood.on(logistic.rows, 2, logistic.activation, bias=True)
+    numbers = obj.SoftmaxLikelihood.composed(
+        logistic.rows, obj.Dense(logistic.activation, None, True, n_outputs=2, centred=True), obj.Softmax()
+    )
     assert shares.value(pair) == numbers.value(pair) == softmax.value(pair)
 
 

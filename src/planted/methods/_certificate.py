@@ -49,7 +49,7 @@ def certificate(problem: Problem, result: Recovery) -> Certificate:
     if not problem.in_chunks or survey.n_rows * size**2 <= _CURVATURE_COST:
         return certify(problem.objective(), params)
     few = problem.objective(problem.sample)
-    near = sample_newton(few, problem.curvature(few), params).params
+    near = sample_newton(few, few.curvature, params).params
     gap = match(problem.network(near), network).weight_error
     about = f"at the minimum of a random sample of {len(survey.y):,} rows, {gap:.1g} from that of all"
     certified = certify(few, near)

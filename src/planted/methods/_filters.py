@@ -158,7 +158,7 @@ def recover_filter(problem: Any, start: Start, began: float) -> Recovery:
         chart, point = ConvChart.at(problem.objective(), network)
         few: Any = ConvChart.at(problem.objective(problem.sample), network)[0]
         run = sample_newton(
-            chart, problem.curvature(few), point, floor=_ROUNDING * problem.energy,
+            chart, few.curvature, point, floor=_ROUNDING * problem.energy,
             progress=problem.progress,
         )  # fmt: skip
         network, loss, descents = chart.network(run.params), float(run.value), descents | {"all rows": run}

@@ -42,7 +42,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         # A search that ran out of time has not polished its network.
         if problem.in_chunks or late:
             few = problem.objective(problem.sample)
-            run: Descent = sample_newton(objective, problem.curvature(few), params, progress=problem.progress)
+            run: Descent = sample_newton(objective, few.curvature, params, progress=problem.progress)
             params, value, descents = run.params, float(run.value), descents | {"all rows": run}
             network = problem.network(params)
     errors = label_uncertainty(problem, params)

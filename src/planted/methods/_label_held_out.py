@@ -85,7 +85,7 @@ def _network_losses(problem: LabelProblem, network: Network, some: np.ndarray) -
     survey = problem.survey
     rows, codes = survey.X[some], survey.y[some].astype(int)
     params = problem.params(network)
-    H = np.asarray(problem.curvature(problem.objective(problem.sample))(params)) * survey.total_weight
+    H = np.asarray(problem.objective(problem.sample).curvature(params)) * survey.total_weight
     J = network.jacobian(rows, intercept=problem.free.intercept)
     if problem.link == "mean":
         k, start = network.n_hidden, 0 if network.bias is None else network.n_hidden

@@ -118,7 +118,7 @@ def search_log_odds(problem: LabelProblem) -> tuple[list[Descent], list[float]]:
             )
             params = arrays | {"weights": weights, "output": output} | ({} if bias is None else {"bias": bias})
         run = lbfgs(loss, params, steps=_STEPS, tolerance=1e-6)
-        run = sample_newton(loss, part.curvature(loss), run.params, steps=_SCORING_STEPS)
+        run = sample_newton(loss, loss.curvature, run.params, steps=_SCORING_STEPS)
         runs = sorted([*runs, run], key=lambda end: end.value)
         problem.progress(index + 1, tries, f"start {index + 1} of {tries}, cross-entropy {runs[0].value:.4g}")
         agreed = index > 0 and part.survey.total_weight * (runs[1].value - runs[0].value) <= AGREE
@@ -137,12 +137,12 @@ def polish(problem: LabelProblem, params: Any) -> dict[str, Descent]:
     loss = problem.objective(problem.sample)
     if problem.solver == "gradient":
         return {"gradient": gradient_descent(problem, loss, params)}
-    scored = sample_newton(loss, problem.curvature(loss), params, steps=_SCORING_STEPS, progress=problem.progress)
+    scored = sample_newton(loss, loss.curvature, params, steps=_SCORING_STEPS, progress=problem.progress)
     if scored.status == "converged":
         return {"scoring": scored}
     near = lbfgs(loss, scored.params, steps=_LAST_STEPS, tolerance=1e-8, progress=problem.progress)
     # Quasi-Newton steps stop at the rounding of the value; scoring steps go on to that of the gradient.
-    last = sample_newton(loss, problem.curvature(loss), near.params, steps=_LONG_SCORING)
+    last = sample_newton(loss, loss.curvature, near.params, steps=_LONG_SCORING)
     return {"scoring": scored, "lbfgs": near, "last scoring": last}
 
 

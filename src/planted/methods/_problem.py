@@ -20,7 +20,7 @@ from planted.numerics.progress import Progress, silent
 from planted.numerics.random import as_key
 from planted.numerics.seeding import words_from
 from planted.numerics.validation import as_matrix, count
-from planted.objectives import Dense, Squared, SquaredError, curvature_matrix
+from planted.objectives import Dense, Squared, SquaredError
 from planted.rows import ArrayRows, Block, ChunkedRows, Rows, Survey, in_memory
 
 Once = Callable[[str, Callable[[], dict[str, np.ndarray]]], dict[str, np.ndarray]]
@@ -204,10 +204,6 @@ class Problem:
     def network(self, params: dict[str, Any]) -> Any:
         """The network with the given free parameters."""
         return self.model.network(params)
-
-    def curvature(self, objective: Any) -> Callable[[Any], Any]:
-        """The Gauss–Newton or Fisher matrix (p, p) of an objective of this problem, as a function of the parameters."""
-        return lambda point: curvature_matrix(objective, point)[0]
 
 
 @singledispatch

@@ -132,5 +132,5 @@ def finish(problem: Problem, start: Start) -> Refined:
     if sum(np.size(leaf) for leaf in params.values()) > _DENSE_PARAMETERS_IN_CHUNKS:
         run = lbfgs(loss, params, steps=1000, tolerance=1e-12, target=enough, progress=problem.progress)
     else:
-        run = sample_newton(loss, problem.curvature(few), params, floor=enough, progress=problem.progress)
+        run = sample_newton(loss, few.curvature, params, floor=enough, progress=problem.progress)
     return Refined(problem.network(run.params), float(run.value), start.descents | {"all rows": run})

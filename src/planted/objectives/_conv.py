@@ -31,7 +31,7 @@ from planted.objectives._filter_models import Filters, SharedFilter
 from planted.objectives._fit import Fit, targets_of
 from planted.objectives._losses import SquaredError
 from planted.objectives._models import check_names, unit
-from planted.rows import ArrayRows, Rows
+from planted.rows import ArrayRows
 
 
 def patch_rows(Z: ArrayLike, y: ArrayLike, n_patches: int | None, sample_weight: ArrayLike | None) -> ArrayRows:
@@ -90,11 +90,6 @@ class ConvSquared(Fit):
         """Whether the filter's length is a free choice."""
         return self.model.normalised_filter
 
-    @classmethod
-    def on(cls, rows: Rows, activation: Activation) -> ConvSquared:
-        """The same over given rows of patches (k, p), unchecked."""
-        return cls.composed(rows, SharedFilter(activation), SquaredError())
-
     def network(self, params: Params) -> ConvNetwork:
         """The network that `params` stand for, in canonical form."""
         return self.model.network(params).canonical()
@@ -133,11 +128,6 @@ class ConvFilters(Fit):
     ) -> None:
         rows = patch_rows(Z, y, n_patches, sample_weight)
         super().__init__(rows, Filters(activation, rows.shape[0]), SquaredError())
-
-    @classmethod
-    def on(cls, rows: Rows, activation: Activation) -> ConvFilters:
-        """The same over given rows of patches (k, p), unchecked."""
-        return cls.composed(rows, Filters(activation, rows.shape[-2]), SquaredError())
 
 
 class PopulationConv(Objective):

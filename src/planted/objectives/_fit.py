@@ -130,6 +130,10 @@ class Fit(RowObjective):
         """The network that `params` stand for."""
         return self.model.network(params)
 
+    def curvature(self, params: Params) -> Any:
+        """The Gauss–Newton or Fisher matrix (p, p), see :func:`curvature_matrix`."""
+        return curvature_matrix(self, params)[0]
+
     def convex_between_kinks(self, arrays: Arrays) -> bool:
         """Whether the loss is convex in these parameters wherever no pre-activation crosses a kink."""
         return self.model.linear_between_kinks(arrays)

@@ -20,7 +20,7 @@ from planted.objectives._dense_models import Dense, MeanOfProbabilities
 from planted.objectives._fit import Fit, targets_of
 from planted.objectives._losses import BernoulliLogit, BernoulliMean, Softmax
 from planted.objectives._squared import Squared
-from planted.rows import ArrayRows, Rows
+from planted.rows import ArrayRows
 
 
 def check_probability(activation: Activation) -> None:
@@ -80,11 +80,6 @@ class Likelihood(Fit):
         check_probability(model.activation)
         super().__init__(_labels(X, y, sample_weight), model, BernoulliMean())
 
-    @classmethod
-    def on(cls, rows: Rows, activation: Activation, bias: bool = False) -> Likelihood:
-        """The same over given rows, traceable and unchecked."""
-        return cls.composed(rows, MeanOfProbabilities(activation, bias), BernoulliMean())
-
 
 class LogisticLikelihood(Fit):
     """mean log(1 + eᵗ) − y t for log-odds t = intercept + skip·x + Σ_i output_i φ(weights_i·x + bias_i).
@@ -119,13 +114,6 @@ class LogisticLikelihood(Fit):
     ) -> None:
         model = Dense(activation, None, bias, intercept, skip)
         super().__init__(_labels(X, y, sample_weight), model, BernoulliLogit())
-
-    @classmethod
-    def on(
-        cls, rows: Rows, activation: Activation, bias: bool = False, intercept: bool = False, skip: bool = False
-    ) -> LogisticLikelihood:
-        """The same over given rows, traceable and unchecked."""
-        return cls.composed(rows, Dense(activation, None, bias, intercept, skip), BernoulliLogit())
 
 
 class SoftmaxLikelihood(Fit):
@@ -171,20 +159,6 @@ class SoftmaxLikelihood(Fit):
             raise ValueError("the shares of classes in a row of y must be positive and sum to one")
         model = Dense(activation, None, bias, intercept, skip, n_outputs=shares.shape[-1], centred=True)
         super().__init__(targets_of(X, shares, sample_weight), model, Softmax())
-
-    @classmethod
-    def on(
-        cls,
-        rows: Rows,
-        n_classes: int,
-        activation: Activation,
-        bias: bool = False,
-        intercept: bool = False,
-        skip: bool = False,
-    ) -> SoftmaxLikelihood:
-        """The same over given rows, whose targets are shares (n, m) or classes (n,); traceable and unchecked."""
-        model = Dense(activation, None, bias, intercept, skip, n_outputs=n_classes, centred=True)
-        return cls.composed(rows, model, Softmax())
 
 
 def label_loss(

@@ -24,7 +24,7 @@ from planted.numerics import random
 from planted.numerics.decompositions import svd
 from planted.numerics.precision import float64, to_jax
 from planted.rows import ArrayRows, Rows, over_rows
-from planted.rows.moments import block_residual, fit_quadratic
+from planted.rows.moments import without_lower_parts
 from planted.starts._joint_diagonal import Decomposition, decompose
 from planted.starts._tensor_moments import (
     Orders,
@@ -105,16 +105,7 @@ def _third(index: int, split: bool, X: np.ndarray, y: np.ndarray) -> ArrayRows:
     return ArrayRows(to_jax(X[part]), to_jax(y[part]))
 
 
-@over_rows
-def _quadratic_part(rows: Rows) -> Any:
-    return fit_quadratic(rows)
-
-
-@over_rows
-def _residual(rows: Rows, fit: Any) -> Rows:
-    return rows.map(block_residual, fit)
-
-
+_cleared = over_rows(without_lower_parts)
 _product = over_rows(contracted_matrix, static_argnums=(1,))
 _unfolded = over_rows(unfolded)
 _tensor = over_rows(projected_tensor, static_argnums=(1,))
@@ -279,8 +270,7 @@ def start_from_moments(
     span_key, alpha_key, seed_key = random.split(key, 3)
     rng = np.random.default_rng(random.bits(seed_key, (4,)))
 
-    fits = [_quadratic_part(rows) for rows in plain]
-    rest = [_residual(rows, fit) for rows, fit in zip(plain, fits, strict=True)]
+    rest, fits = zip(*(_cleared(rows) for rows in plain), strict=True)
 
     direction = np.asarray(
         fits[0].linear if alpha == "mean" and orders.magnitude == 1 else random.normal(alpha_key, (d,))

@@ -58,7 +58,7 @@ def _minimised(problem: LabelProblem, loss: Any, params: Any) -> dict[str, Desce
         return {"gradient": gradient_descent(problem, loss, params)}
     near = lbfgs(loss, params, steps=_STEPS, tolerance=1e-8, progress=problem.progress)
     # Quasi-Newton steps stop at the rounding of the value; scoring steps go on to that of the gradient.
-    return {"near": near, "scoring": sample_newton(loss, problem.curvature(loss), near.params, steps=_SCORING_STEPS)}
+    return {"near": near, "scoring": sample_newton(loss, loss.curvature, near.params, steps=_SCORING_STEPS)}
 
 
 def fitted_params(problem: LabelProblem, params: Any) -> Any:
@@ -122,7 +122,7 @@ def start(problem: Any) -> Start:
         penalised = replace(problem, alpha=alpha)
         bounded = penalised.objective(in_memory(survey))
         near = lbfgs(bounded, problem.begin_at(weights), steps=_STEPS, tolerance=1e-9)
-        last = sample_newton(bounded, penalised.curvature(bounded), near.params, steps=_SCORING_STEPS)
+        last = sample_newton(bounded, bounded.curvature, near.params, steps=_SCORING_STEPS)
         descents["penalised"] = last
         details |= {"alpha": alpha, "alpha_losses": held_out}
     return Start(problem.network(last.params), "likelihood", float(last.value), descents, details)
