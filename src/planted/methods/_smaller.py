@@ -43,14 +43,14 @@ def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any
     loss = _relative(problem, network)
     if network.n_hidden < 2 or problem.unknowns > TESTED_UNKNOWNS or (sharp and loss <= EXACT):
         return 0
-    sure = known and errors.relative_error < 1 / 3
+    precise = known and errors.relative_error < 1 / 3
     sample = problem.on_sample()
     least, now = 0, network
     while now.n_hidden > 1:
         narrow = replace(sample, n_hidden=now.n_hidden - 1)
         starts = [_without(sample, now, i) for i in range(now.n_hidden)]
         start = min(starts, key=lambda rest: _relative(sample, rest))
-        if sure and _relative(sample, start) > WEAK * max(loss, EXACT):
+        if precise and _relative(sample, start) > WEAK * max(loss, EXACT):
             return least
         smaller = refine(narrow, start).network
         if loss <= EXACT < _relative(sample, smaller):
