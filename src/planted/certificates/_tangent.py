@@ -52,7 +52,7 @@ class Tangent:
         self.x, self.root, self.network = x, np.sqrt(weight)[:, None], network
         self.free = {name: value.shape for name, value in sorted(arrays.items())}
         self.output = np.atleast_2d(network.output)
-        z = x @ network.weights.T + (0.0 if network.bias is None else network.bias)
+        z = network.preactivations(x)
         self.feature, self.slope = network.activation(z), network.activation.derivative(z)
         self.residual = (self.root * (network.predict(x).reshape(len(x), -1) - y)).ravel()
         self.size = sum(int(np.prod(shape)) for shape in self.free.values())

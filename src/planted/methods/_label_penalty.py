@@ -35,7 +35,7 @@ def separated(problem: LabelProblem, network: Network) -> bool:
     codes = survey.y.astype(int)
     if problem.link == "mean":
         # Every neuron has to be on the side of every label.
-        z = survey.X @ network.weights.T + (0.0 if network.bias is None else network.bias)
+        z = network.preactivations(survey.X)
         sides = np.where(codes[:, None] == 1, z, -z)
         return bool(np.all(sides > 0))
     value = network.predict(survey.X)

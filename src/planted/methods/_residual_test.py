@@ -156,7 +156,7 @@ def probe_values(
     standard = (prediction - prediction.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     columns += [np.sum(standard**2, axis=1), np.sum(standard**3, axis=1)]
     if isinstance(network, Network) and network.n_hidden:
-        z = flat @ network.weights.T + (0.0 if network.bias is None else network.bias)
+        z = network.preactivations(flat)
         z = z[:, rng.permutation(network.n_hidden)] / np.maximum(np.sqrt(np.mean(z**2)), 1e-300)
         columns += [_SHAPES[j // z.shape[1] % 3](z[:, j % z.shape[1]]) for j in range(count // 3)]
     columns += [t[:, j] for j in range(count // 12)]

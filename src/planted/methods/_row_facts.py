@@ -34,7 +34,7 @@ def off_kinks(network: Kind, X: np.ndarray) -> np.ndarray:
     """
     if not network.activation.kinks:
         return np.ones(len(X), bool)
-    z, bound = network.preactivations(X)
+    z, bound = network.preactivations(X), network.reach(X)
     near = [np.abs(z - kink) <= AT_KINK * (bound + abs(kink)) for kink in network.activation.kinks]
     return ~np.any(near, axis=(0, 2))
 
@@ -62,7 +62,7 @@ def thin_neuron(network: Network, X: np.ndarray) -> str:
     >>> thin_neuron(Network([[1.0]], [1.0]), np.array([[1.0], [2.0], [-1.0]]))
     'neuron 0 is active in 2 distinct rows, hardly more than its 1 numbers'
     """
-    active = np.abs(network.activation.derivative(network.preactivations(X)[0])) > INACTIVE
+    active = np.abs(network.activation.derivative(network.preactivations(X))) > INACTIVE
     smooth = off_kinks(network, X)[:, None]
     counts = np.sum(active & smooth, axis=0)
     outputs = np.atleast_2d(network.output).shape[0]
@@ -89,15 +89,14 @@ def exchangeable(network: Network, X: np.ndarray) -> str:
     phi = network.activation
     if not (phi.tilt and phi.kinks == (0.0,)) or network.skip is not None or network.output.ndim > 1:
         return ""
-    shift = np.zeros(network.n_hidden) if network.bias is None else network.bias
-    rows = np.column_stack([network.weights, shift])
+    rows = np.column_stack([network.weights, network.shift])
     size = np.linalg.norm(rows, axis=1)
     unit, kink = rows / np.maximum(size, 1e-300)[:, None], network.output * size
     for i, j in combinations(range(network.n_hidden), 2):
         opposite = np.abs(unit[i] + unit[j]).max() < PRECISE
         if opposite and abs(kink[i] + kink[j]) < PRECISE * abs(kink[i]):
             return f"neurons {i} and {j} cancel to a linear function, which other neurons could be as well"
-    z = X.reshape(len(X), -1) @ network.weights.T + shift
+    z = network.preactivations(X)
     for one in np.flatnonzero(np.all(z > 0, axis=0) | np.all(z < 0, axis=0)):
         linear = network.output[one] * phi(z[:, one])
         others = [j for j in range(network.n_hidden) if j != one]
@@ -174,7 +173,7 @@ def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -
     'the rows in which neuron 0 is active span 1 of 2 directions'
     """
     inputs = network.rows(X)
-    slope = np.abs(network.activation.derivative(network.preactivations(X)[0]))
+    slope = np.abs(network.activation.derivative(network.preactivations(X)))
     scale = np.sqrt(np.mean(inputs**2, axis=0))
     unit = inputs / np.where(scale > 0, scale, 1.0)
     d = inputs.shape[1]

@@ -224,7 +224,7 @@ def onnx_bytes(network: Network, dtype: str = "float32") -> bytes:
     d, m = network.n_features, network.n_outputs
     arrays = {
         "weights": network.weights.T,
-        "bias": np.zeros(network.n_hidden) if network.bias is None else network.bias,
+        "bias": network.shift,
         "output": np.atleast_2d(network.output).T,
         "intercept": np.atleast_1d(network.intercept),
     }

@@ -128,6 +128,11 @@ class Network(Kind):
         """Number of outputs m; one for an output layer (k,)."""
         return 1 if self.output.ndim == 1 else self.output.shape[0]
 
+    @property
+    def shift(self) -> np.ndarray:
+        """Biases (k,), zero where the network has none."""
+        return np.zeros(self.n_hidden) if self.bias is None else self.bias
+
     def arrays(self) -> dict[str, np.ndarray]:
         """The parameters that are there, by name: weights, output, bias, intercept, skip.
 
@@ -153,8 +158,7 @@ class Network(Kind):
         result = np.empty((len(inputs), *self.output.shape[:-1]))
         for start in range(0, len(inputs), _BLOCK):
             part = slice(start, start + _BLOCK)
-            z = inputs[part] @ self.weights.T + (0.0 if self.bias is None else self.bias)
-            result[part] = self.activation(z) @ self.output.T + self.intercept
+            result[part] = self.activation(self.preactivations(inputs[part])) @ self.output.T + self.intercept
             if self.skip is not None:
                 result[part] += inputs[part] @ self.skip.T
         return result
@@ -163,21 +167,23 @@ class Network(Kind):
         """Rows (n, d)."""
         return X.reshape(len(X), -1)
 
-    def preactivations(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """weights·x + bias (n, k), and |weights|·|x| + |bias|."""
-        inputs, shift = self.rows(X), 0.0 if self.bias is None else self.bias
-        return inputs @ self.weights.T + shift, np.abs(inputs) @ np.abs(self.weights).T + np.abs(shift)
+    def preactivations(self, X: np.ndarray) -> np.ndarray:
+        """weights·x + bias (n, k)."""
+        return self.rows(X) @ self.weights.T + (0.0 if self.bias is None else self.bias)
+
+    def reach(self, X: np.ndarray) -> np.ndarray:
+        """|weights|·|x| + |bias| (n, k)."""
+        return np.abs(self.rows(X)) @ np.abs(self.weights).T + np.abs(self.shift)
 
     def terms(self, X: np.ndarray) -> np.ndarray:
         """|output|·|φ| + |skip|·|x| + |intercept|, (n,) or (n, m)."""
-        sizes = np.abs(self.activation(self.preactivations(X)[0])) @ np.abs(self.output).T + np.abs(self.intercept)
+        sizes = np.abs(self.activation(self.preactivations(X))) @ np.abs(self.output).T + np.abs(self.intercept)
         return sizes if self.skip is None else sizes + np.abs(self.rows(X)) @ np.abs(self.skip).T
 
     def rounding(self, X: np.ndarray) -> np.ndarray:
-        """|output|·(|φ'| size + |φ|) + |skip|·|x| (n,), `size` that of the terms of a pre-activation."""
-        z, size = self.preactivations(X)
-        output = np.abs(np.atleast_2d(self.output)).sum(axis=0)
-        errors = (np.abs(self.activation.derivative(z)) * size + np.abs(self.activation(z))) @ output
+        """|output|·(|φ'| reach + |φ|) + |skip|·|x| (n,)."""
+        z, output = self.preactivations(X), np.abs(np.atleast_2d(self.output)).sum(axis=0)
+        errors = (np.abs(self.activation.derivative(z)) * self.reach(X) + np.abs(self.activation(z))) @ output
         return errors if self.skip is None else errors + np.abs(self.rows(X)) @ np.abs(np.atleast_2d(self.skip)).sum(0)
 
     def speaking(self, X: np.ndarray, least: float) -> np.ndarray:
@@ -208,7 +214,7 @@ class Network(Kind):
         rows, act = np.asarray(X, dtype=np.float64), self.activation
         n, output = len(rows), np.atleast_2d(self.output)
         m, k = output.shape
-        z = rows @ self.weights.T + (0.0 if self.bias is None else self.bias)
+        z = self.preactivations(rows)
         slope = act.derivative(z)[:, None, :] * output[None]
         each = np.broadcast_to(np.eye(m)[None], (n, m, m))
         parts = []
@@ -246,7 +252,7 @@ class Network(Kind):
         if np.any(away) and act.centred_parity is None and not act.centre:
             raise ValueError(f"a {act.name} neuron cannot be turned around")
         arrays, output = self.arrays(), self.output
-        bias = np.zeros(self.n_hidden) if self.bias is None else self.bias
+        bias = self.shift
         if act.centred_parity == "odd" or act.centre:
             middle = float(act(act.centre)) if act.centre else act.offset  # φ(centre + z) − middle is odd
             arrays["output"] = output * sign

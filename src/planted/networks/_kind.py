@@ -61,8 +61,12 @@ class Kind(ABC):
         """∂f_o(x_r)/∂θ (n, m, p) at rows X, parameters by sorted name, intercepts among them if asked for."""
 
     @abstractmethod
-    def preactivations(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What φ is applied to at rows X, (n, k), and the sum of the sizes of the terms that add up to it."""
+    def preactivations(self, X: np.ndarray) -> np.ndarray:
+        """What φ is applied to at rows X, (n, k)."""
+
+    @abstractmethod
+    def reach(self, X: np.ndarray) -> np.ndarray:
+        """Sum (n, k) of the sizes of the terms that add up to the pre-activations at rows X."""
 
     @abstractmethod
     def terms(self, X: np.ndarray) -> np.ndarray:
@@ -74,7 +78,7 @@ class Kind(ABC):
 
     def speaking(self, X: np.ndarray, least: float) -> np.ndarray:
         """Which rows (n,) say something about the weights: those where some slope of φ is above `least`."""
-        return np.any(np.abs(self.activation.derivative(self.preactivations(X)[0])) > least, axis=1)
+        return np.any(np.abs(self.activation.derivative(self.preactivations(X))) > least, axis=1)
 
     def save(
         self,

@@ -115,19 +115,24 @@ class ConvNetwork(Kind):
         """Patches (n, k, p)."""
         return X.reshape(len(X), self.n_patches, self.patch_size)
 
-    def preactivations(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """filter·Z_i (n, k), and |filter|·|Z_i|."""
-        patches = self.rows(X)
-        return patches @ self.filter, np.abs(patches) @ np.abs(self.filter)
+    def preactivations(self, X: np.ndarray) -> np.ndarray:
+        """filter·Z_i (n, k)."""
+        return self.rows(X) @ self.filter
+
+    def reach(self, X: np.ndarray) -> np.ndarray:
+        """|filter|·|Z_i| (n, k)."""
+        return np.abs(self.rows(X)) @ np.abs(self.filter)
 
     def terms(self, X: np.ndarray) -> np.ndarray:
         """|output|·|φ| (n,)."""
-        return np.abs(self.activation(self.rows(X) @ self.filter)) @ np.abs(self.output)
+        return np.abs(self.activation(self.preactivations(X))) @ np.abs(self.output)
 
     def rounding(self, X: np.ndarray) -> np.ndarray:
-        """|output|·(|φ'| size + |φ|) (n,), `size` that of the terms of a pre-activation."""
-        z, size = self.preactivations(X)
-        return (np.abs(self.activation.derivative(z)) * size + np.abs(self.activation(z))) @ np.abs(self.output)
+        """|output|·(|φ'| reach + |φ|) (n,)."""
+        z = self.preactivations(X)
+        return (np.abs(self.activation.derivative(z)) * self.reach(X) + np.abs(self.activation(z))) @ np.abs(
+            self.output
+        )
 
     def jacobian(self, X: ArrayLike, *, intercept: bool = False) -> np.ndarray:
         """∂f(Z_r)/∂θ (n, 1, k + p), output weights first.

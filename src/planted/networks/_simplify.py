@@ -48,10 +48,6 @@ def _length(network: Network) -> np.ndarray:
     return np.linalg.norm(network.weights, axis=1)
 
 
-def _bias(network: Network) -> np.ndarray:
-    return np.zeros(network.n_hidden) if network.bias is None else network.bias
-
-
 def _only(network: Network, held: np.ndarray) -> Network:
     arrays = network.arrays() | {"weights": network.weights[held], "output": network.output[..., held]}
     if network.bias is not None:
@@ -62,7 +58,7 @@ def _only(network: Network, held: np.ndarray) -> Network:
 def _without_constants(network: Network, tolerance: float) -> Network:
     length = _length(network)
     constant = length <= tolerance * length.max(initial=0.0)
-    level = network.output[..., constant] @ np.atleast_1d(network.activation(_bias(network)[constant]))
+    level = network.output[..., constant] @ np.atleast_1d(network.activation(network.shift[constant]))
     return _only(network.replace(intercept=network.intercept + level), ~constant)
 
 
@@ -70,7 +66,7 @@ def _merged(network: Network, tolerance: float) -> Network:
     act = network.activation
     if not network.n_hidden:
         return network
-    rows = np.column_stack([network.weights, _bias(network) - act.centre])
+    rows = np.column_stack([network.weights, network.shift - act.centre])
     size = _length(network) if act.homogeneity is not None else np.ones(network.n_hidden)
     rows = rows / size[:, None]
     if act.homogeneity is not None:
@@ -100,5 +96,5 @@ def _equal(one: Network, other: Network, tolerance: float) -> bool:
     points = np.random.default_rng(0).standard_normal((_CHECKED, one.n_features))
     points[_CHECKED // 2 :] *= 30.0
     a, b = one.predict(points), other.predict(points)
-    parts = np.abs(np.atleast_2d(one.output)) @ (_length(one) + np.abs(_bias(one)))
+    parts = np.abs(np.atleast_2d(one.output)) @ (_length(one) + np.abs(one.shift))
     return bool(np.abs(a - b).max() <= 1e3 * tolerance * (float(np.abs(a).max()) + float(parts.max(initial=0.0))))

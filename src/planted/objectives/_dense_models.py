@@ -305,7 +305,7 @@ class SymmetricDense(Dense):
 
     def _moved(self, network: Network) -> tuple[np.ndarray, np.ndarray]:
         """What Σ_i output_i (offset + tilt z_i) adds to the intercept and to the linear part."""
-        act, bias = self.activation, np.zeros(network.n_hidden) if network.bias is None else network.bias
+        act, bias = self.activation, network.shift
         return network.output @ (act.offset + act.tilt * bias), act.tilt * network.output @ network.weights
 
     def params(self, network: Network) -> dict[str, np.ndarray]:

@@ -47,7 +47,7 @@ def score_weights(
     norms = np.linalg.norm(teacher.weights, axis=1)
     if np.any(norms == 0):
         raise ValueError("the teacher has a zero row")
-    bias = np.zeros(len(norms)) if teacher.bias is None else teacher.bias
+    bias = teacher.shift
     if draws is None:
         neurons = zip(teacher.weights, bias, strict=True)
         means = np.array([mean_derivative(inputs, row, teacher.activation, order, bias=float(b)) for row, b in neurons])

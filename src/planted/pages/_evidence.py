@@ -163,7 +163,7 @@ def _middle(values: np.ndarray) -> tuple[float, float]:
 
 def _responses(network: Any, rows: np.ndarray, residual: np.ndarray) -> dict[str, np.ndarray]:
     """How each neuron answers along its own direction, in bins."""
-    z, output = network.preactivations(rows)[0], np.atleast_2d(network.output)
+    z, output = network.preactivations(rows), np.atleast_2d(network.output)
     k = z.shape[1]
     values = np.asarray(network.activation(z))
     leading = np.argmax(np.abs(output), axis=0) if k else np.zeros(0, int)

@@ -39,7 +39,7 @@ def _hyperplanes(network: Network, axis: Any) -> None:
     if not network.n_hidden:
         return
     weights = network.weights
-    bias = np.zeros(len(weights)) if network.bias is None else network.bias
+    bias = network.shift
     plane = np.linalg.svd(weights, full_matrices=False)[2][:2]
     if len(plane) < 2:
         plane = np.concatenate([plane, np.zeros_like(plane)])

@@ -125,7 +125,7 @@ def _with_lengths(pieces: Pieces, name: str, lengths: np.ndarray) -> tuple[Netwo
     relu, determined = oriented.network, oriented.determined
     if relu.activation.name != "relu":
         relu, determined = relu_network(pieces), False
-    bias = np.zeros(relu.n_hidden) if relu.bias is None else relu.bias
+    bias = relu.shift
     return relu.replace(
         weights=relu.weights * lengths[:, None],
         bias=bias * lengths,

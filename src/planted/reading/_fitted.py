@@ -123,7 +123,7 @@ def fit_queries(frame: Frame, survey: Survey, names: tuple[str, ...], rng: np.ra
 
 def _two_dimensional(network: Network) -> Network:
     """The network with its output as a row (1, k), and a bias."""
-    bias = np.zeros(network.n_hidden) if network.bias is None else np.asarray(network.bias)
+    bias = network.shift
     return network.replace(
         bias=bias,
         output=np.atleast_2d(network.output),

@@ -45,7 +45,7 @@ def rewrite(network: Network, name: str) -> Network:
     if name == network.activation.name:
         return network
     inner, outer, offset, shift = _FORMS[name]
-    bias = np.zeros(network.n_hidden) if network.bias is None else network.bias
+    bias = network.shift
     return network.replace(
         weights=inner * network.weights,
         bias=inner * bias + shift,

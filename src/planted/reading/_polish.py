@@ -158,7 +158,7 @@ def _where_neurons_bend(
     Without the second half, neurons with small weights or large biases would be asked for only where they are linear.
     """
     points = rng.standard_normal((count, network.n_features)) * rng.choice(scales, (count, 1))
-    half, bias = count // 2, np.zeros(network.n_hidden) if network.bias is None else network.bias
+    half, bias = count // 2, network.shift
     points[:half] = beside_hyperplanes(points[:half], network.weights, bias, 2.0, rng)
     return points
 
@@ -175,7 +175,7 @@ def with_rounding(check: Check, network: Network, survey: Survey) -> Check:
     >>> with_rounding(check, network, Survey(1e-7, 1e-6, 1.0, True, 1.0, 1)).rounding > 8e-6
     True
     """
-    bias = np.zeros(network.n_hidden) if network.bias is None else network.bias
+    bias = network.shift
     weights, output = np.abs(network.weights), np.abs(network.output)
     z = check.points @ network.weights.T + bias
     size = np.abs(function_of(network.activation.name)(z))

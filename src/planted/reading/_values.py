@@ -50,7 +50,7 @@ def values(network: Network, X: np.ndarray) -> np.ndarray:
 
 def _hidden(network: Network, X: np.ndarray) -> np.ndarray:
     act = network.activation
-    z = X @ network.weights.T + (0.0 if network.bias is None else network.bias)
+    z = network.preactivations(X)
     if act.name == "leaky_relu":
         return np.maximum(z, dict(act.parameters)["slope"] * z)
     if act.name in _FUNCTIONS and all(value == 1.0 for _, value in act.parameters):
@@ -67,7 +67,7 @@ class CountedNetwork:
 
     def __init__(self, network: Network) -> None:
         self.network, self.count = network, network.n_hidden
-        bias = np.zeros(network.n_hidden) if network.bias is None else network.bias
+        bias = network.shift
         self.hyperplanes = np.asarray(network.weights), np.asarray(bias)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
