@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from planted import Network, networks
+from planted import Network
 from planted.certificates import certify, uncertainty
 from planted.datasets import make_planted
 from planted.objectives import (
@@ -195,7 +195,7 @@ def test_derivatives_tell_what_rows_hardly_see_from_what_they_do_not_see():
     apart = Network([row, row + np.array([1e-3, 0.0, 1e-3])], [1.0, 1.5], "tanh")
     loss = Squared(X, apart.predict(X), "tanh")
     params = loss.model.params(apart)
-    root = networks.jacobian(apart, X)[:, 0] / np.sqrt(200)
+    root = apart.jacobian(X)[:, 0] / np.sqrt(200)
     seen = uncertainty(loss, params, least_noise=1e-16, root=root)
     assert not uncertainty(loss, params, least_noise=1e-16).determined
     assert seen.determined
@@ -206,7 +206,7 @@ def test_derivatives_tell_what_rows_hardly_see_from_what_they_do_not_see():
     twice = np.column_stack([X, X[:, 0]])
     wide = Network(np.column_stack([apart.weights, [0.1, 0.2]]), apart.output, "tanh")
     loss = Squared(twice, wide.predict(twice), "tanh")
-    root = networks.jacobian(wide, twice)[:, 0] / np.sqrt(200)
+    root = wide.jacobian(twice)[:, 0] / np.sqrt(200)
     assert uncertainty(loss, loss.model.params(wide), root=root).rank == 8
 
 
@@ -215,7 +215,7 @@ def test_a_root_changes_nothing_where_the_curvature_is_well_conditioned():
     loss = Squared(data.X, data.y)
     params = loss.model.params(data.teacher)
     canonical = loss.model.network(loss.model.canonical(params))
-    root = networks.jacobian(canonical, data.X)[:, 0] / np.sqrt(300)
+    root = canonical.jacobian(data.X)[:, 0] / np.sqrt(300)
     plain, by_root = uncertainty(loss, params), uncertainty(loss, params, root=root)
     assert plain.rank == by_root.rank
     assert np.allclose(plain.covariance, by_root.covariance, rtol=1e-8, atol=1e-14)

@@ -6,10 +6,9 @@ import pytest
 
 from planted import ConvNetwork, activations, objectives
 from planted.certificates import _kinks
-from planted.methods._filter_polish import ConvChart
 from planted.names import ACTIVATIONS
 from planted.numerics.precision import float64
-from planted.objectives import _base, _fit, _host
+from planted.objectives import ConvChart, _base, _fit, _host
 
 X = np.random.default_rng(0).standard_normal((40, 4))
 

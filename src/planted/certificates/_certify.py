@@ -295,7 +295,7 @@ def certify(
         none = (float("nan"),) * 4
         return Certificate("undecided", reason, point.value, norm, *none, None, 0.0, (), kinks, "none", rows)
     plain = _unscaled(point.scaled.units, hessian, curvature, seed)
-    known = recognise(objective, params, tolerance)
+    known = recognise(objective, params, point.value, norm, tolerance)
     threshold = tolerance * curvature.norm * point.size
     reported = threshold * norm / point.slope if point.slope > 0 else tolerance * plain.norm
 

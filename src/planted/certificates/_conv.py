@@ -34,7 +34,6 @@ from planted.objectives import (
     Params,
     PopulationConv,
     best_output,
-    flatten,
     nearest_stationary_point,
     row_jacobian,
     stationary_points,
@@ -112,13 +111,11 @@ def _not_covered(objective: ConvSquared) -> str:
 
 
 @float64
-def _on_data(objective: ConvSquared, params: Params) -> ConvStationary | None:
+def _on_data(objective: ConvSquared, params: Params, value: float, slope: float) -> ConvStationary | None:
     network = objective.network(params)
     if not np.any(network.output) or not np.any(network.filter):
         return None
-    value, gradient = objective.value_and_gradient(params)
     squares, spread, pairs = (float(part) for part in _row_moments(objective, to_jax(objective.check(params))))
-    slope = float(np.linalg.norm(flatten(gradient)))
     if slope > _ERRORS * math.sqrt(squares / float(objective.rows.total_weight)) + 1e-12 * (value + spread):
         return None
 
@@ -155,8 +152,12 @@ def _on_data(objective: ConvSquared, params: Params) -> ConvStationary | None:
     return None
 
 
-def recognise(objective: Objective, params: Params, tolerance: float = 1e-6) -> ConvStationary | None:
-    """The stationary point of Lemma 4.1 that `params` are, or None; for ReLU losses of a shared filter only.
+def recognise(
+    objective: Objective, params: Params, value: float, slope: float, tolerance: float = 1e-6
+) -> ConvStationary | None:
+    """The stationary point of Lemma 4.1 that `params`, of this value and length of the gradient, are, or None.
+
+    It is known for ReLU losses of a shared filter only.
 
     On a population loss the point must be within `tolerance`. On data it must have a gradient within four standard
     errors of zero and a partner whose loss agrees with the lemma to a half; where patches overlap, depend on each
@@ -164,13 +165,14 @@ def recognise(objective: Objective, params: Params, tolerance: float = 1e-6) -> 
 
     >>> teacher = ConvNetwork([1.0, 0.0], [1.0, -1.0, 0.5])
     >>> trap = {"filter": np.array([-1.0, 0.0]), "output": best_output(teacher, np.pi)}
-    >>> recognise(PopulationConv(teacher), trap).name
+    >>> loss = PopulationConv(teacher)
+    >>> recognise(loss, trap, loss.value(trap), 0.0).name
     'spurious minimum'
     """
     if not objective.shared_filter or objective.activation is None or objective.activation.name != "relu":
         return None
     if objective.rows is not None:
-        return _on_data(cast(ConvSquared, objective), params)
+        return _on_data(cast(ConvSquared, objective), params, value, slope)
     teacher = cast(PopulationConv, objective).teacher
     if not np.any(teacher.output) or not np.any(params["filter"]):
         return None

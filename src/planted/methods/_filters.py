@@ -14,7 +14,7 @@ from planted.certificates import outside_theory, uncertainty
 from planted.inputs import Gaussian
 from planted.methods._errors import left_open, smooth_objective
 from planted.methods._filter_causes import filter_cause
-from planted.methods._filter_polish import ConvChart, expected_error, polish, residual_test
+from planted.methods._filter_polish import expected_error, polish, residual_test
 from planted.methods._finish import worst_row
 from planted.methods._observations import observations
 from planted.methods._problem import Problem, problem_of
@@ -25,7 +25,7 @@ from planted.methods._verdict import EXACT, OUT_OF_TIME, ROUNDED, Facts, Verdict
 from planted.networks import ConvNetwork
 from planted.numerics.deadline import finishing, passed
 from planted.numerics.precision import float64
-from planted.objectives import ConvFilters, ConvSquared, Filters, SharedFilter, SquaredError
+from planted.objectives import ConvChart, ConvFilters, ConvSquared, Filters, SharedFilter, SquaredError
 from planted.rows import Rows, Survey
 from planted.solvers import sample_newton
 

@@ -26,6 +26,7 @@ from planted.objectives._curvature import (
     smallest_eigenpair,
 )
 from planted.objectives._dense_models import Dense, MeanOfProbabilities, SymmetricDense, symmetric_part
+from planted.objectives._filter_chart import ConvChart
 from planted.objectives._filter_models import Filters, SharedFilter
 from planted.objectives._fit import (
     Fit,
@@ -85,6 +86,7 @@ __all__ = [
     "BernoulliLogit",
     "BernoulliMean",
     "Constants",
+    "ConvChart",
     "ConvFilters",
     "ConvPoint",
     "ConvSquared",
