@@ -24,7 +24,7 @@ from planted.methods._verdict import EXPLAINED, Cause
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.precision import float64
-from planted.rows import Survey, in_memory
+from planted.rows import Survey
 
 _ROWS, _UNKNOWNS, _RUNS = 800, 300, 2
 _TEST_FRACTION = 0.3
@@ -56,11 +56,10 @@ def misfit_cause(problem: Problem, network: Network) -> tuple[Cause | None, Netw
         or not held
     ):
         return None, None
-    weight = None if survey.weight is None else survey.weight[train]
-    looked = Survey.of(survey.X[train], survey.y[train], weight)
+    looked = survey.part(train)
     if looked.constant:
         return None, None
-    part = replace(problem, rows=in_memory(looked), survey=looked)
+    part = problem.on(looked)
     share = None if survey.weight is None else survey.weight[test]
     unit = float(np.average(_deviation(survey, test, share), weights=share))
     if unit == 0:

@@ -43,9 +43,7 @@ def certificate(problem: Problem, result: Recovery) -> Certificate:
     size = sum(np.size(value) for value in params.values())
     if result.verdict.facts.explained and len(survey.y) > _MANY_ROWS:
         some = slice(max(_LEAST_ROWS, _ROWS_PER_PARAMETER * size))
-        weight = None if survey.weight is None else survey.weight[some]
-        part = replace(survey, X=survey.X[some], y=survey.y[some], weight=weight)
-        return certify(problem.objective(in_memory(part)), params)
+        return certify(problem.objective(in_memory(survey, some)), params)
     if not problem.in_chunks or survey.n_rows * size**2 <= _CURVATURE_COST:
         return certify(problem.objective(), params)
     few = problem.objective(problem.sample)

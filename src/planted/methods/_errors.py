@@ -77,8 +77,7 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
         return _described(problem, network, uncertainty(whole, whole.model.params(network), least_noise=least))
     # Equal rows are one observation each, whose weights have mean one.
     looked = Survey.of(data.X, data.y, data.weight)
-    observed = replace(problem, rows=in_memory(looked), survey=looked)
-    objective = smooth_objective(observed, network)
+    objective = smooth_objective(problem.on(looked), network)
     own = objective.model.params(network)
     uneven = float("nan") if relative_loss <= EXACT else uneven_noise(data, network)
     if relative_loss <= EXACT or not (data.unequal or uneven < UNEVEN):
@@ -172,10 +171,7 @@ def smooth_objective(problem: Problem, network: Any) -> Any:
     smooth = off_kinks(network, survey.X)
     if smooth.all():
         return problem.objective()
-    weight = None if survey.weight is None else survey.weight[smooth]
-    if not smooth.any():
-        smooth, weight = np.ones(len(smooth), bool), survey.weight
-    return problem.objective(in_memory(replace(survey, X=survey.X[smooth], y=survey.y[smooth], weight=weight)))
+    return problem.objective(in_memory(survey, smooth if smooth.any() else slice(None)))
 
 
 def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = ()) -> str:

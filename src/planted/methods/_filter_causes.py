@@ -17,7 +17,6 @@ from planted.methods._method import records
 from planted.methods._rivals import HeldOut, Rival, changed
 from planted.methods._verdict import Cause
 from planted.numerics import random
-from planted.rows import Survey, in_memory
 
 _ROWS, _UNKNOWNS, _ROWS_PER_UNKNOWN = 2000, 200, 3
 _TEST_FRACTION = 0.3
@@ -44,10 +43,9 @@ def filter_cause(problem: Any, network: Any) -> Cause | None:
     test, train = order[:held], order[held:]
     if problem.unknowns > _UNKNOWNS or len(train) < _ROWS_PER_UNKNOWN * problem.unknowns or not held:
         return None
-    looked = Survey.of(survey.X[train], survey.y[train])
-    part = replace(problem, rows=in_memory(looked), survey=looked)
+    part = problem.on(survey.part(train))
     unit = float(np.var(survey.y[test]))
-    if unit == 0 or looked.constant:
+    if unit == 0 or part.survey.constant:
         return None
 
     def squares(fitted: Any) -> np.ndarray:

@@ -23,7 +23,6 @@ from planted.methods._rivals import HeldOut, Rival, changed
 from planted.methods._verdict import Cause
 from planted.networks import Network
 from planted.numerics import random
-from planted.rows import Survey, in_memory
 from planted.solvers import lbfgs
 from planted.starts import random_rows
 
@@ -50,9 +49,8 @@ def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
     few = len(train) < _ROWS_PER_UNKNOWN * problem.unknowns or len(np.unique(survey.y[train])) < problem.n_classes
     if problem.unknowns > _UNKNOWNS or few or problem.class_weight is not None or problem.loss == "quadratic":
         return None
-    weight, by_weight = (None, None) if survey.weight is None else (survey.weight[train], survey.weight[test])
-    looked = Survey.of(survey.X[train], survey.y[train], weight)
-    part = replace(problem, rows=in_memory(looked), survey=looked, restarts=0)
+    by_weight = None if survey.weight is None else survey.weight[test]
+    part = problem.on(survey.part(train), restarts=0)
 
     def losses(asked: LabelProblem, fitted: Network) -> np.ndarray:
         return cross_entropies(class_probabilities(fitted, survey.X[test], asked.link), survey.y[test])

@@ -14,7 +14,6 @@ from planted.methods._verdict import DIVERGED
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.deadline import passed
-from planted.rows import Survey, in_memory
 
 STRENGTHS: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 """Strengths that alpha="auto" chooses from."""
@@ -63,9 +62,7 @@ def choose_alpha(problem: LabelProblem, fit: Fit, least: float = 0.0) -> tuple[f
     """
     survey, key = problem.survey, problem.key
     train, test = held_out(survey.X, survey.y, random.fold_in(key, 7))
-    weight = None if survey.weight is None else survey.weight[train]
-    looked = Survey.of(survey.X[train], survey.y[train], weight)
-    part = replace(problem, rows=in_memory(looked), survey=looked, alpha=0.0)
+    part = problem.on(survey.part(train), alpha=0.0)
     by_weight = None if survey.weight is None else survey.weight[test]
     params: Any = None
     losses: dict[float, np.ndarray] = {}

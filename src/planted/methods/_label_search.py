@@ -8,7 +8,6 @@ biases take up the shift.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -23,7 +22,7 @@ from planted.numerics import random
 from planted.numerics.deadline import passed
 from planted.numerics.precision import to_jax
 from planted.objectives import flatten, smallest_curvature
-from planted.rows import Survey, in_memory
+from planted.rows import Survey
 from planted.solvers import Descent, FirstOrder, Monitor, descend, lbfgs, sample_newton
 
 _ROWS_PER_PARAMETER = 60
@@ -52,8 +51,7 @@ def standardised(problem: LabelProblem) -> tuple[LabelProblem, Callable[[Network
     shift = survey.first if free.bias and (free.intercept or not free.skip) else np.zeros(problem.n_features)
     square = np.diagonal(survey.second) - 2 * shift * survey.first + shift**2
     scale = np.sqrt(np.where(square > 1e-12 * np.diagonal(survey.second), square, 1.0))
-    looked = Survey.of((survey.X - shift) / scale, survey.y, survey.weight)
-    there = replace(problem, rows=in_memory(looked), survey=looked)
+    there = problem.on(Survey.of((survey.X - shift) / scale, survey.y, survey.weight))
 
     def back(network: Network) -> Network:
         arrays = {"weights": network.weights / scale}
@@ -101,8 +99,7 @@ def search_log_odds(problem: LabelProblem) -> tuple[list[Descent], list[float]]:
     part, keys = problem, content_keys(survey.X, survey.y, problem.key)
     if survey.total_weight > few:
         some = np.flatnonzero(keys <= few / survey.total_weight)
-        looked = Survey.of(survey.X[some], survey.y[some], None if survey.weight is None else survey.weight[some])
-        part = replace(problem, rows=in_memory(looked), survey=looked)
+        part = problem.on(survey.part(some))
     # Each distinct row once, in random order: what merging looks at does not depend on how often a row was given.
     distinct = survey.X[np.unique(keys, return_index=True)[1]]
     loss, tries = part.objective(), 2 * (problem.restarts + 1)

@@ -11,7 +11,6 @@ from planted.methods._labels import LabelProblem, class_probabilities, cross_ent
 from planted.methods._method import Method
 from planted.numerics import random
 from planted.numerics.deadline import passed
-from planted.rows import Survey, in_memory
 
 _STANDARD_ERRORS = 2.0
 
@@ -32,10 +31,8 @@ def choose_label_width(problem: LabelProblem, method: Method, largest: int) -> t
     """
     X, y, key = problem.survey.X, problem.survey.y, problem.key
     train, test = held_out(X, y, random.fold_in(key, 0))
-    given = problem.survey.weight
-    weight, by_weight = (None, None) if given is None else (given[train], given[test])
-    survey = Survey.of(X[train], y[train], weight)
-    part = replace(problem, rows=in_memory(survey), survey=survey)
+    by_weight = None if problem.survey.weight is None else problem.survey.weight[test]
+    part = problem.on(problem.survey.part(train))
 
     def tested(k: int) -> np.ndarray:
         begin = method.begin(replace(part, n_hidden=k, key=random.fold_in(key, k)))

@@ -180,8 +180,11 @@ class Problem:
 
     def with_inputs(self, X: np.ndarray) -> Problem:
         """The problem on the sample with other inputs (n, d) in place of its own."""
-        survey = replace(self.survey, X=X)
-        return replace(self, rows=in_memory(survey), survey=survey)
+        return self.on(replace(self.survey, X=X))
+
+    def on(self, survey: Survey, **changed: Any) -> Any:
+        """The problem on the rows in memory of another survey, with other settings changed."""
+        return replace(self, rows=in_memory(survey), survey=survey, **changed)
 
     @property
     def model(self) -> Any:

@@ -71,7 +71,7 @@ def refine(problem: Problem, network: Network, *, steps: int = 1000) -> Refined:
         stride = n // (_ROWS_PER_STEP * size)
         if stride > 1 and runs["near"].value <= _EXPLAINED * square:
             # Where nothing but the start is wrong, some rows tell as much as all.
-            some = problem.objective(in_memory(survey.of_rows(slice(None, None, stride))))
+            some = problem.objective(in_memory(survey, slice(None, None, stride)))
             runs["subsample"] = gauss_newton(some, params, steps=_BATCH, progress=progress)
             if loss.value(runs["subsample"].params) < runs["near"].value:
                 params = runs["subsample"].params
@@ -90,7 +90,7 @@ def refine(problem: Problem, network: Network, *, steps: int = 1000) -> Refined:
     if dense and runs["lbfgs"].value > enough:
         few = _ROWS_PER_PARAMETER * size
         if n > 2 * few:
-            subsample = problem.objective(in_memory(survey.of_rows(slice(few))))
+            subsample = problem.objective(in_memory(survey, slice(few)))
             runs["subsample"] = least_squares(subsample, params, steps=_POLISH, progress=progress)
             if loss.value(runs["subsample"].params) < runs["lbfgs"].value:
                 params = runs["subsample"].params

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -77,14 +77,13 @@ class Survey:
             digest=row_digest((X, y, weight), 0),
         )
 
-    def of_rows(self, places: Any) -> Survey:
-        """The same with a part of the subsample: everything else is still what all rows have.
+    def part(self, places: Any) -> Survey:
+        """The survey of the sample's rows at some places alone.
 
-        >>> len(Survey.of(np.ones((3, 1)), np.array([0.0, 1.0, 2.0])).of_rows(slice(2)).y)
-        2
+        >>> Survey.of(np.ones((3, 1)), np.array([0.0, 1.0, 2.0])).part([0, 2]).mean
+        1.0
         """
-        weight = None if self.weight is None else self.weight[places]
-        return replace(self, X=self.X[places], y=self.y[places], weight=weight)
+        return Survey.of(self.X[places], self.y[places], None if self.weight is None else self.weight[places])
 
     @property
     def complete(self) -> bool:
@@ -98,14 +97,14 @@ class Survey:
 
 
 @float64
-def in_memory(survey: Survey) -> ArrayRows:
-    """The rows of a survey's sample.
+def in_memory(survey: Survey, places: Any = slice(None)) -> ArrayRows:
+    """The rows of a survey's sample, or those at some places.
 
     >>> in_memory(Survey.of(np.ones((3, 2)), np.ones(3))).shape
     (2,)
     """
-    weight = None if survey.weight is None else np.asarray(survey.weight, dtype=np.float64)
-    return ArrayRows(np.asarray(survey.X, dtype=np.float64), np.asarray(survey.y, dtype=np.float64), weight)
+    parts = (survey.X, survey.y, survey.weight)
+    return ArrayRows(*(None if part is None else np.asarray(part, dtype=np.float64)[places] for part in parts))
 
 
 def _odd(start: int, count: int) -> np.ndarray:

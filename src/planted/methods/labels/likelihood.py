@@ -17,8 +17,7 @@ from planted.methods._method import Method
 from planted.methods._recovery import Start
 from planted.numerics import random
 from planted.numerics.deadline import passed
-from planted.numerics.precision import to_jax
-from planted.rows import ArrayRows, in_memory
+from planted.rows import in_memory
 from planted.solvers import Descent, lbfgs, sample_newton
 from planted.starts import random_rows, tensor_start
 
@@ -88,8 +87,7 @@ def start(problem: Any) -> Start:
     chosen, trials = 0, []
     if len(starts) > 1 and not passed():
         some = random.permutation(sample_key, len(survey.y))[:_TRIAL_ROWS]
-        weight = None if survey.weight is None else to_jax(survey.weight[some])
-        trial = problem.quadratic(ArrayRows(to_jax(survey.X[some]), to_jax(survey.y[some]), weight))
+        trial = problem.quadratic(in_memory(survey, some))
         trials = [
             lbfgs(trial, problem.begin_at(begin), steps=_TRIAL_STEPS, tolerance=1e-6, progress=progress)
             for begin in starts

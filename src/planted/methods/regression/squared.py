@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import optax
 
@@ -34,9 +32,6 @@ def start(problem: Problem) -> Start:
     'recovered'
     """
     survey, k = problem.survey, problem.n_hidden
-    few = slice(0, _ROWS)
-    weight = None if survey.weight is None else survey.weight[few]
-    part = replace(survey, X=survey.X[few], y=survey.y[few], weight=weight)
     weight_key, sign_key, run_key = random.split(problem.key, 3)
     # Rows of unit response: whatever the inputs' scale, a neuron starts with pre-activations of order one.
     spread = np.sqrt(np.diagonal(survey.second))
@@ -49,7 +44,7 @@ def start(problem: Problem) -> Start:
         for name, value in problem.params(problem.network(_layers(problem))).items()
     }
     run = descend(
-        problem.objective(in_memory(part)),
+        problem.objective(in_memory(survey, slice(_ROWS))),
         to_jax(begin | {"weights": rows, "output": signs * scale}),
         _SOLVER,
         steps=_STEPS,
