@@ -70,8 +70,8 @@ WORDS = ("found", "seen", "told", "sure", "kept")
 LIMITS = {"wide functions": 8, "private imports": 0, "top-level modules": 2, "long files": 0}
 RETURNS = {
     "planted fit data.csv": 121,
-    "PlantedClassifier.fit": 100,
-    "PlantedConvRegressor.fit": 121,
+    "PlantedClassifier.fit": 102,
+    "PlantedConvRegressor.fit": 119,
     'fit("folder")': 124,
 }
 # What was asked for at the first version's capability, and has not been reached with what came since.
