@@ -1,15 +1,18 @@
 """Gradients and Gauss–Newton products of the squared loss beside the matrix products that they consist of.
 
-    python benchmarks/bench_throughput.py [repeats]
+    python benchmarks/bench_throughput.py [repeats] [processor]
 
 A gradient of n rows, d inputs and k neurons is two products of large matrices, X Wᵀ and UᵀX; a Gauss–Newton product is
 three, X Wᵀ, X Vᵀ and UᵀX. These are timed alone, on the same rows in one piece and in blocks of 8,192, by NumPy's
-library and by JAX, all in turns in one process; the fastest of the four is what the machine can do. Calls are
-repeated for a tenth of a second before one is timed: threads of NumPy's library go on waiting for work for some time,
-which the next computation would pay for. The ratio of medians is printed. Beside it stands the ratio to these products
-plus the n·k activations alone, by the faster of NumPy and JAX: no gradient can do without them, and where d is small
-they cost as much as the products. Front doors compute in float64; float32 is what a solver computes in that was handed
-float32.
+library and by JAX, and by JAX once more as W Xᵀ and Uᵀ (k, n) times X, all in turns in one process; the fastest of the
+five is what the machine can do. Calls are repeated for a tenth of a second before one is timed: threads of NumPy's
+library go on waiting for work for some time, which the next computation would pay for. The ratio of medians is printed.
+With "processor" the processor's time counts instead of the clock's: on one core (OMP_NUM_THREADS=1 taskset -c 0) that
+says the same on a machine that is not quiet.
+
+Beside it stands the ratio to these products plus the n·k activations alone, by the faster of NumPy and JAX: no
+gradient can do without them, and where d is small they cost as much as the products. Front doors compute in float64;
+float32 is what a solver computes in that was handed float32.
 """
 
 from __future__ import annotations
@@ -57,6 +60,18 @@ def _blocks(x: Any, weights: tuple[Any, ...], u: Any) -> Any:
     return jax.lax.scan(add, (jnp.zeros_like(weights[0]), jnp.zeros(len(weights[0]), x.dtype)), cut)[0]
 
 
+@jax.jit
+def _across(blocks: Any, weights: tuple[Any, ...], u: Any) -> Any:
+    """The same with a row of each result for a neuron: blocks (b, r, d) and u (b, k, r)."""
+
+    def add(total: Any, block: Any) -> Any:
+        rows, part = block
+        products = [weight @ rows.T for weight in weights]
+        return (total[0] + part @ rows, total[1] + sum(product[:, 0] for product in products)), None
+
+    return jax.lax.scan(add, (jnp.zeros_like(weights[0]), jnp.zeros(len(weights[0]), blocks.dtype)), (blocks, u))[0]
+
+
 def _numpy_blocks(x: np.ndarray, weights: tuple[np.ndarray, ...], u: np.ndarray) -> np.ndarray:
     total = np.zeros_like(weights[0])
     for start in range(0, len(x), BLOCK):
@@ -67,7 +82,9 @@ def _numpy_blocks(x: np.ndarray, weights: tuple[np.ndarray, ...], u: np.ndarray)
     return total
 
 
-def compared(size: tuple[int, int, int], dtype: type, name: str, repeats: int) -> None:
+def compared(
+    size: tuple[int, int, int], dtype: type, name: str, repeats: int, clock: Callable[[], float] = time.perf_counter
+) -> None:
     """Time both operations on one problem and print their ratios."""
     n, d, k = size
     rng = np.random.default_rng(0)
@@ -81,6 +98,7 @@ def compared(size: tuple[int, int, int], dtype: type, name: str, repeats: int) -
         loss = Squared.on(ArrayRows(jnp.asarray(x), jnp.asarray(y)), activation)
         held = tuple(jnp.asarray(array) for array in (x, u))
         several = jnp.asarray(weights), jnp.asarray(other)
+        across = held[0].reshape(-1, BLOCK, d), jnp.asarray(u.reshape(-1, BLOCK, k).transpose(0, 2, 1).copy())
         for what, count, ours in (
             ("gradient", 1, lambda: _gradient(loss, params)),
             ("Gauss–Newton product", 2, lambda: curvature_product(loss, params, direction)),
@@ -89,6 +107,7 @@ def compared(size: tuple[int, int, int], dtype: type, name: str, repeats: int) -
                 "ours": ours,
                 "JAX": lambda count=count: _one_piece(held[0], several[:count], held[1]),
                 "JAX in blocks": lambda count=count: _blocks(held[0], several[:count], held[1]),
+                "JAX across": lambda count=count: _across(across[0], several[:count], across[1]),
                 "NumPy": lambda count=count: ([x @ w.T for w in (weights, other)[:count]], u.T @ x),
                 "NumPy in blocks": lambda count=count: _numpy_blocks(x, (weights, other)[:count], u),
                 "activation, JAX": lambda: by_jax(held[1]),
@@ -100,11 +119,11 @@ def compared(size: tuple[int, int, int], dtype: type, name: str, repeats: int) -
                     began = time.perf_counter()
                     while time.perf_counter() < began + _AT_REST:
                         jax.block_until_ready(run())
-                    began = time.perf_counter()
+                    began = clock()
                     jax.block_until_ready(run())
                     # The first turn compiles.
                     if turn:
-                        seconds[way].append(time.perf_counter() - began)
+                        seconds[way].append(clock() - began)
             median = {way: statistics.median(each) for way, each in seconds.items()}
             own = min(median[way] for way in ways if way.startswith("activation"))
             best = min((way for way in ways if way != "ours" and "activation" not in way), key=median.__getitem__)
@@ -118,10 +137,11 @@ def compared(size: tuple[int, int, int], dtype: type, name: str, repeats: int) -
 
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+    clock = time.process_time if "processor" in sys.argv[2:] else time.perf_counter
     for size in SIZES:
         for name in ("relu", "tanh"):
             for dtype in (np.float32, np.float64):
-                compared(size, dtype, name, repeats)
+                compared(size, dtype, name, repeats, clock)
 
 
 if __name__ == "__main__":

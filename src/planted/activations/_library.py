@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from planted import names
 from planted.activations._activation import MAX_DERIVATIVE, Activation, custom
 from planted.activations._orders import erf_bounds, erf_orders, logistic_bounds, logistic_orders
+from planted.activations._sigmoids import tanh
 
 _INF = math.inf
 
@@ -244,7 +245,7 @@ def _tanh() -> Activation:
     return Activation(
         "tanh",
         (),
-        _chain(jnp.tanh, *logistic_orders(2.0, scale=2.0)[1:]),
+        _chain(tanh, *logistic_orders(2.0, scale=2.0)[1:]),
         centred_parity="odd",
         bounds=(1.0, *logistic_bounds(2.0, scale=2.0)[1:]),
         image=(-1.0, 1.0),
@@ -330,7 +331,7 @@ def _silu() -> Activation:
     return Activation(
         "silu",
         (),
-        _chain(lambda z: z * jax.lax.logistic(z), *(order(n) for n in range(1, MAX_DERIVATIVE + 1))),
+        _chain(lambda z: z * logistic[0](z), *(order(n) for n in range(1, MAX_DERIVATIVE + 1))),
         centred_parity="even",
         tilt=0.5,
     )

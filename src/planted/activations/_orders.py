@@ -6,43 +6,36 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
+
+from planted.activations._sigmoids import logistic, sech_squared, tanh
 
 
 def logistic_orders(b: float, scale: float = 1.0) -> list[Callable[[Any], Any]]:
-    """s = scale·logistic(bz) and its derivatives to order 4, through t = 1 − s without cancellation.
+    """s = scale·logistic(bz) and its derivatives to order 4, without cancellation.
 
-    The slope, which every gradient takes, is st = e/(1 + e)² with e = exp(−b|z|): one exponential instead of two.
+    With u = bz/2, logistic(bz)(1 − logistic(bz)) = sech²(u)/4 and 1 − 2 logistic(bz) = −tanh u.
 
     >>> [float(order(0.0)) for order in logistic_orders(2.0)[:3]]
-    [0.5, 0.5, 0.0]
+    [0.5, 0.5, -0.0]
     """
 
-    def order1(z: Any) -> Any:
-        e = jnp.exp(-b * jnp.abs(z))
-        return scale * b * e / jnp.square(1 + e)
+    def product(z: Any) -> Any:
+        return 0.25 * sech_squared(0.5 * b * z)
 
-    def parts(z: Any) -> tuple[Any, Any]:
-        s, t = jax.lax.logistic(b * z), jax.lax.logistic(-b * z)
-        return s * t, t - s
-
-    def order2(z: Any) -> Any:
-        product, difference = parts(z)
-        return scale * b**2 * product * difference
+    def difference(z: Any) -> Any:
+        return -tanh(0.5 * b * z)
 
     def order3(z: Any) -> Any:
-        product, _ = parts(z)
-        return scale * b**3 * product * (1 - 6 * product)
+        return scale * b**3 * product(z) * (1 - 6 * product(z))
 
     def order4(z: Any) -> Any:
-        product, difference = parts(z)
-        return scale * b**4 * product * difference * (1 - 12 * product)
+        return scale * b**4 * product(z) * difference(z) * (1 - 12 * product(z))
 
     return [
-        lambda z: scale * jax.lax.logistic(b * z),
-        order1,
-        order2,
+        lambda z: scale * logistic(b * z),
+        lambda z: scale * b * product(z),
+        lambda z: scale * b**2 * product(z) * difference(z),
         order3,
         order4,
     ]

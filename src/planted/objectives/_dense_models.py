@@ -111,9 +111,13 @@ class Dense(Model):
 
     def preactivations(self, params: Params, x: jax.Array) -> jax.Array:
         """weights·x + bias (r, k)."""
+        return self._by_neuron(params, x).T
+
+    def _by_neuron(self, params: Params, x: jax.Array) -> jax.Array:
+        """Pre-activations (k, r): along the rows, which are many, the processor works on several numbers at a time."""
         params = named(params)
-        z = x @ params["weights"].T
-        return z + params["bias"] if self.bias else z
+        z = params["weights"] @ x.T
+        return z + params["bias"][:, None] if self.bias else z
 
     def reach(self, params: Params, x: jax.Array) -> jax.Array:
         """‖w‖‖x‖ + |b| (r, k)."""
@@ -124,7 +128,7 @@ class Dense(Model):
     def predict(self, params: Params, x: jax.Array) -> jax.Array:
         """Network outputs (r,) or (r, m) for rows x (r, d)."""
         _, output = split(params, self.output)
-        value = self.feature(self.preactivations(params, x)) @ output.T
+        value = (output @ self.feature(self._by_neuron(params, x))).T
         if self.intercept:
             value = value + params["intercept"]
         return value + x @ params[self.linear_part].T if self.skip else value
@@ -366,13 +370,13 @@ class MeanOfProbabilities(Dense):
 
     def predict(self, params: Params, x: jax.Array) -> jax.Array:
         """P(y = 1) (r,) for rows x (r, d)."""
-        return jnp.mean(self.activation(self.preactivations(params, x)), axis=1)
+        return jnp.mean(self.activation(self._by_neuron(params, x)), axis=0)
 
     def complement(self, params: Params, x: jax.Array) -> jax.Array:
         """P(y = 0) (r,)."""
-        z, act = self.preactivations(params, x), self.activation
+        z, act = self._by_neuron(params, x), self.activation
         # 1 − φ(z) = φ(−z) where φ is odd about 1/2, which keeps digits that the subtraction loses.
-        return jnp.mean(act(-z) if self.mirrored else 1 - act(z), axis=1)
+        return jnp.mean(act(-z) if self.mirrored else 1 - act(z), axis=0)
 
     def params(self, network: Network) -> dict[str, np.ndarray]:
         """Weights, and biases if there are any."""
