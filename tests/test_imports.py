@@ -103,6 +103,19 @@ def test_import_planted_is_light():
     assert run(f"import sys, planted, planted.names; print({heavy!r} & set(sys.modules))") == "set()"
 
 
+def test_an_estimator_loads_jax_and_the_base_of_scikit_learn_alone():
+    code = """
+import sys
+import jax, jax.flatten_util, jax.numpy, sklearn.base
+before = set(sys.modules)
+from planted import PlantedRegressor
+packages = {".".join(name.split(".")[:2]) for name in set(sys.modules) - before}
+print(sorted(name for name in packages if name.split(".")[0] != "planted"))
+"""
+    # Checks of arguments, which no estimator of scikit-learn does without.
+    assert set(ast.literal_eval(run(code))) <= {"sklearn.utils", "jax._src"}
+
+
 def test_importing_everything_and_computing_change_no_jax_setting():
     everything = [name for name in MODULES if "cli" not in name.split(".") and not name.endswith("__main__")]
     code = f"""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
 from planted.datasets._laws import sampled, units
@@ -109,6 +108,8 @@ def make_trained(
 
 def _learnt(source: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """The standardised rows (n, d) and targets (n,) of a source."""
+    from sklearn.preprocessing import StandardScaler
+
     if isinstance(source, str):
         if source not in SOURCES:
             raise ValueError(unknown("source", source, SOURCES))

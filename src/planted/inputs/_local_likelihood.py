@@ -23,7 +23,6 @@ from typing import Any, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -110,6 +109,8 @@ def quadratic_fit(
     >>> float(a1[0, 0]), float(A2[0, 0, 0])
     (0.0, 0.0)
     """
+    from jax.scipy.linalg import solve_triangular
+
     d = queries.shape[1]
     total = sums[:, 0]
     mean = sums[:, 1 : 1 + d] / total[:, None]

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax, xlogy
-from sklearn.linear_model import LogisticRegression
 
 from planted.methods._label_split import standard_error
 from planted.methods._labels import LabelProblem, class_probabilities
@@ -100,6 +99,8 @@ def _network_losses(problem: LabelProblem, network: Network, some: np.ndarray) -
 
 def _linear_losses(problem: LabelProblem, some: np.ndarray) -> np.ndarray:
     """The same of logistic regression with an intercept."""
+    from sklearn.linear_model import LogisticRegression
+
     survey = problem.survey
     X = survey.X.reshape(len(survey.y), -1)
     scale = X.std(axis=0)

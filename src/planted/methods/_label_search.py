@@ -12,7 +12,6 @@ from typing import Any
 
 import jax
 import numpy as np
-import optax
 
 from planted.methods._label_split import content_keys
 from planted.methods._labels import LabelProblem
@@ -148,6 +147,8 @@ def gradient_descent(problem: LabelProblem, loss: Any, params: Any) -> Descent:
 
     It ends where ‖∇f‖ ≤ 1e-7 ‖H‖‖θ‖, or after 20,000 steps.
     """
+    import optax
+
     norm = smallest_curvature(loss, params).norm
     size = float(np.linalg.norm(flatten(params)))
     return descend(

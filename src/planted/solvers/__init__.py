@@ -3,7 +3,14 @@
 from planted.numerics.progress import silent
 from planted.solvers._driver import Monitor, descend
 from planted.solvers._escape import Escape, leave_saddles, perturbed_descent
-from planted.solvers._first_order import AdaptiveStep, FirstOrder, Perturbation, step_size_cuts, unit_rows
+from planted.solvers._first_order import (
+    AdaptiveStep,
+    FirstOrder,
+    Perturbation,
+    decaying_adam,
+    step_size_cuts,
+    unit_rows,
+)
 from planted.solvers._gauss_newton import gauss_newton
 from planted.solvers._lbfgs import lbfgs
 from planted.solvers._least_squares import least_squares
@@ -27,6 +34,7 @@ __all__ = [
     "Perturbation",
     "SeparableRows",
     "TracedEnd",
+    "decaying_adam",
     "descend",
     "gauss_newton",
     "lbfgs",

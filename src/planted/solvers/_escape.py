@@ -13,7 +13,6 @@ from typing import Any
 
 import jax
 import numpy as np
-import optax
 from scipy.optimize import minimize
 
 from planted.numerics.precision import float64, to_jax
@@ -174,6 +173,8 @@ def perturbed_descent(
     >>> end.status, np.abs(end.params).max(axis=1).round(2)
     ('converged', array([1., 1.]))
     """
+    import optax
+
     start = objective.check(params)
     rate = 0.5 / max(smallest_curvature(objective, params).norm, 1.0) if learning_rate is None else learning_rate
     noisy_key, plain_key = jax.random.split(key_from(random_state))

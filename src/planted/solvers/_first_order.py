@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from planted.objectives import Objective, Params, evaluate_with_gradient, unflatten
+
+# Loaded by what takes its steps: few fits do.
+if TYPE_CHECKING:
+    import optax
 
 
 def unit_rows(params: Params) -> Params:
@@ -95,6 +99,8 @@ class FirstOrder:
 
     def step(self, objective: Objective, state: State, key: jax.Array) -> tuple[State, Trace]:
         """One update; the value and gradient norm are those before it."""
+        import optax
+
         value, gradient = objective.traced_value_and_gradient(state.params)
         norm = optax.tree.norm(gradient)
         updates, optimizer = self.optimizer.update(gradient, state.optimizer, state.params)
@@ -111,6 +117,18 @@ class FirstOrder:
         if self.project is not None:
             params = self.project(params)
         return State(params, optimizer, state.step + 1, perturbed), (value, norm)
+
+
+@cache
+def decaying_adam(rate: float, steps: int, project: Callable[[Params], Params] | None = None) -> FirstOrder:
+    """Adam whose step size falls from `rate` to zero over `steps` along a cosine; equal ones share their programs.
+
+    >>> decaying_adam(0.1, 10) is decaying_adam(0.1, 10)
+    True
+    """
+    import optax
+
+    return FirstOrder(optax.adam(optax.cosine_decay_schedule(rate, steps)), project)
 
 
 class AdaptiveState(NamedTuple):
@@ -164,4 +182,5 @@ class AdaptiveStep:
             lambda new, old: jnp.where(better, new, old), (trial, value, gradient), state[:3]
         )
         size = state.size * jnp.where(better, self.growth, self.cut)
-        return AdaptiveState(params, value, gradient, size), (value, optax.tree.norm(gradient))
+        norm = jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient)))
+        return AdaptiveState(params, value, gradient, size), (value, norm)

@@ -7,12 +7,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from planted.objectives import Params, block_value_and_gradient
 from planted.solvers._first_order import Trace
-
-_ADAM = optax.scale_by_adam()
 
 
 class BatchState(NamedTuple):
@@ -62,13 +59,17 @@ class MiniBatches:
 
     def init(self, problem: Any, params: Params) -> BatchState:
         """The state before the first step."""
+        import optax
+
         params = jax.tree.map(jnp.asarray, params)
         dtype = jax.tree.leaves(params)[0].dtype
         numbers = jnp.asarray(self.rate, dtype), jnp.asarray(self.steps, dtype)
-        return BatchState(params, _ADAM.init(params), jnp.zeros((), jnp.int32), *numbers)
+        return BatchState(params, optax.scale_by_adam().init(params), jnp.zeros((), jnp.int32), *numbers)
 
     def step(self, objective: Any, state: BatchState, key: jax.Array) -> tuple[BatchState, Trace]:
         """One update; the value and gradient norm are those of its rows, before it."""
+        import optax
+
         rows = objective.rows
         first = (state.step % max(rows.size // self.batch, 1)) * self.batch
         flat = {name: leaf.reshape(-1, *leaf.shape[2:]) for name, leaf in rows.blocks.items()}
@@ -77,7 +78,7 @@ class MiniBatches:
         value, gradient = jax.tree.map(
             lambda leaf: leaf / total, block_value_and_gradient(block, objective, state.params)
         )
-        direction, moments = _ADAM.update(gradient, state.moments, state.params)
+        direction, moments = optax.scale_by_adam().update(gradient, state.moments, state.params)
         share = jnp.minimum(state.step / state.steps, 1.0).astype(state.rate.dtype)
         size = 0.5 * state.rate * (1 + jnp.cos(jnp.pi * share))
         params = jax.tree.map(lambda at, along: at - size * along, state.params, direction)

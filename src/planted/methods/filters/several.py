@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import optax
 
 from planted.methods._filters import recover_filters
 from planted.methods._method import Method
@@ -20,11 +19,10 @@ from planted.numerics import random
 from planted.numerics.deadline import passed
 from planted.numerics.precision import to_jax
 from planted.objectives import ConvFilters
-from planted.solvers import FirstOrder, Monitor, descend, least_squares
+from planted.solvers import Monitor, decaying_adam, descend, least_squares
 from planted.starts import random_rows
 
 _ROWS, _RESTARTS, _POLISHED, _STEPS = 4096, 16, 4, 1000
-_SOLVER = FirstOrder(optax.adam(optax.cosine_decay_schedule(0.03, _STEPS)))
 
 
 def dense_network(filters: list[ConvNetwork]) -> Network:
@@ -62,7 +60,7 @@ def start(problem: Any) -> Start:
     run = descend(
         ConvFilters(patches[few], targets[few], act),
         to_jax({"filters": filters, "output": signs * float(np.std(targets)) / (f * k) ** 0.5}),
-        _SOLVER,
+        decaying_adam(0.03, _STEPS),
         steps=_STEPS,
         key=run_key,
         side_by_side=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import optax
 
 from planted.methods._directions import obstacle_of_width, start_from_directions
 from planted.methods._method import Method
@@ -13,13 +12,12 @@ from planted.numerics import random
 from planted.numerics.precision import to_jax
 from planted.objectives import Hermite24
 from planted.rows import ArrayRows
-from planted.solvers import FirstOrder, Monitor, descend, unit_rows
+from planted.solvers import Monitor, decaying_adam, descend, unit_rows
 from planted.starts import random_rows
 
 _ROWS = 32_768
 _RESTARTS = 4
 _STEPS = 1500
-_SOLVER = FirstOrder(optax.adam(optax.cosine_decay_schedule(0.05, _STEPS)), project=unit_rows)
 
 
 def start(problem: Problem) -> Start:
@@ -44,7 +42,7 @@ def start(problem: Problem) -> Start:
     run = descend(
         loss,
         to_jax({"weights": weights, "output": np.full((_RESTARTS, k), 0.5 * scale)}),
-        _SOLVER,
+        decaying_adam(0.05, _STEPS, unit_rows),
         steps=_STEPS,
         key=run_key,
         side_by_side=True,

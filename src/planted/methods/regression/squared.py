@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import optax
 
 from planted.methods._method import Method
 from planted.methods._problem import Problem
@@ -11,13 +10,12 @@ from planted.methods._recovery import Start
 from planted.numerics import random
 from planted.numerics.precision import to_jax
 from planted.rows import in_memory
-from planted.solvers import FirstOrder, Monitor, descend
+from planted.solvers import Monitor, decaying_adam, descend
 from planted.starts import random_rows
 
 _ROWS = 8192
 _RESTARTS = 8
 _STEPS = 1000
-_SOLVER = FirstOrder(optax.adam(optax.cosine_decay_schedule(0.03, _STEPS)))
 
 
 def start(problem: Problem) -> Start:
@@ -46,7 +44,7 @@ def start(problem: Problem) -> Start:
     run = descend(
         problem.objective(in_memory(survey, slice(_ROWS))),
         to_jax(begin | {"weights": rows, "output": signs * scale}),
-        _SOLVER,
+        decaying_adam(0.03, _STEPS),
         steps=_STEPS,
         key=run_key,
         side_by_side=True,
