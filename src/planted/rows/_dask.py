@@ -38,6 +38,8 @@ except ImportError:
 
 PATIENCE = 30.0
 """Seconds without workers, or without a word of the scheduler, after which a pass is given up."""
+ANSWER = PATIENCE / 6
+"""Seconds in which a scheduler that is there answers."""
 _GROUP = 16
 _ATTEMPTS = 10
 _BUNDLE = 16
@@ -291,7 +293,7 @@ class DaskEngine(Engine):
         """What keeps a result from coming, in words; empty where the cluster is alive and has workers."""
         try:
             scheduler: Any = self.client.scheduler
-            known = self.client.sync(scheduler.identity, callback_timeout=PATIENCE / 6)
+            known = self.client.sync(scheduler.identity, callback_timeout=ANSWER)
         except Exception:
             return (
                 f"the Dask scheduler at {self.address} has not answered for {PATIENCE:.0f} s: see whether its "
