@@ -69,10 +69,10 @@ WORDS = ("found", "seen", "told", "sure", "kept")
 # Largest numbers that --check accepts.
 LIMITS = {"wide functions": 8, "private imports": 0, "top-level modules": 2, "long files": 0}
 RETURNS = {
-    "planted fit data.csv": 121,
-    "PlantedClassifier.fit": 102,
-    "PlantedConvRegressor.fit": 119,
-    'fit("folder")': 124,
+    "planted fit data.csv": 125,
+    "PlantedClassifier.fit": 105,
+    "PlantedConvRegressor.fit": 120,
+    'fit("folder")': 125,
 }
 # What was asked for at the first version's capability, and has not been reached with what came since.
 ASKED = {
