@@ -23,7 +23,7 @@ from planted.methods import (
 )
 from planted.methods._baselines import LeftOut, compared
 from planted.methods._causes import misfit_cause
-from planted.methods._collinear import shortest_weights
+from planted.methods._collinear import dependence_advice, shortest_weights
 from planted.methods._errors import errors_of, uneven_noise
 from planted.methods._label_causes import label_cause
 from planted.methods._label_finish import recover_labels
@@ -344,3 +344,29 @@ def test_a_linear_function_of_one_hot_columns_and_an_intercept_is_left_open():
     result = PlantedRegressor(fit_intercept=True, fit_skip=True, random_state=0).fit(X, y).result_
     assert (result.status, result.network.n_hidden) == ("ambiguous", 0)
     assert "1 of 5 directions of the parameters are left open" in result.reason
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_advice_on_one_hot_columns_beside_biases_names_what_to_drop(noise):
+    codes = np.eye(3)[np.random.default_rng(1).integers(0, 3, 300)]
+    inputs = np.column_stack([X, codes])
+    y = np.maximum(inputs @ [1.0, 0.5, -1.0, 0.5, -0.5, 0.2], 0.0) + noise * NOISE
+    asked = {"activation": "relu", "fit_bias": True, "fit_intercept": True, "random_state": 0}
+    result = PlantedRegressor(1, **asked).fit(inputs, y).result_
+    assert result.status == "ambiguous"
+    assert result.advice == (
+        "Drop one of the inputs 3, 4, 5, a combination of which is constant, or set fit_bias=False."
+    )
+    # Both can be followed.
+    assert PlantedRegressor(1, **asked).fit(inputs[:, :-1], y).verdict_.success
+    assert PlantedRegressor(1, **asked | {"fit_bias": False}).fit(inputs, y).verdict_.success
+
+
+def test_advice_on_dependent_inputs_tells_copies_from_constants():
+    free = Free(skip=True, intercept=True)
+    copied = np.column_stack([X, X[:, 0] - X[:, 1]])
+    words = dependence_advice(Survey.of(copied, NOISE), free, ("a", "b", "c", "d"))
+    assert words == "Drop one of the inputs a, b, d, of which some follow from the others."
+    constant = np.column_stack([X, np.ones(300)])
+    assert dependence_advice(Survey.of(constant, NOISE), free) == "Drop the input 3, which is constant."
+    assert dependence_advice(Survey.of(X, NOISE), Free(bias=True)) == ""

@@ -1,13 +1,17 @@
-"""Inputs that repeat one another: of all networks that are the same on the rows, the one with the shortest weights."""
+"""Inputs that repeat one another: which, and of all networks that are the same on the rows the shortest weights."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from planted.methods._problem import Problem
+from planted.methods._problem import Free, Problem
 from planted.networks import Network
+from planted.rows import Survey
 
 _NULL = 1e-13
+# A coefficient below this share of the largest takes no part in a combination.
+_PART = 1e-6
+_SHOWN = 8
 _UNCHANGED = 1e-9
 
 
@@ -23,15 +27,8 @@ def shortest_weights(problem: Problem, network: Network) -> Network:
     >>> shortest_weights(problem, Network([[9.0, 0.0, -8.0]], [1.0])).weights.round(12)
     array([[0.5, 0. , 0.5]])
     """
-    second = problem.survey.second
-    d = len(second)
-    if problem.free.bias:
-        mean = problem.survey.first[:, None]
-        second = np.block([[second, mean], [mean.T, np.ones((1, 1))]])
-    scale = np.sqrt(np.maximum(np.diagonal(second), 0.0))
-    scale = np.where(scale > 0, scale, 1.0)
-    values, vectors = np.linalg.eigh(second / np.outer(scale, scale))
-    null = vectors[:, values < _NULL * max(float(values[-1]), 1e-300)] / scale[:, None]
+    null = _combinations(problem.survey, constant=problem.free.bias)
+    d = problem.n_features
     if not null.shape[1]:
         return network
     inputs, constant = null[:d], null[d:]
@@ -45,3 +42,45 @@ def shortest_weights(problem: Problem, network: Network) -> Network:
     size = float(np.max(np.abs(before), initial=0.0))
     same = np.max(np.abs(shorter.predict(X) - before), initial=0.0) <= _UNCHANGED * size
     return shorter if same else network
+
+
+def _combinations(survey: Survey, *, constant: bool) -> np.ndarray:
+    """Coefficients (d, c), or (d + 1, c) with a constant, of combinations of the inputs that are zero in every row."""
+    second = survey.second
+    if constant:
+        mean = survey.first[:, None]
+        second = np.block([[second, mean], [mean.T, np.ones((1, 1))]])
+    scale = np.sqrt(np.maximum(np.diagonal(second), 0.0))
+    scale = np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(second / np.outer(scale, scale))
+    return np.asarray(vectors[:, values < _NULL * max(float(values[-1]), 1e-300)] / scale[:, None])
+
+
+def dependence_advice(survey: Survey, free: Free, names: tuple[str, ...] = ()) -> str:
+    """What to do about inputs that follow from others in every row, in one sentence; empty if none does.
+
+    One-hot columns add up to one, so that beside biases, or beside a linear part with an intercept, one is too many.
+
+    >>> X = np.repeat(np.eye(3), 4, axis=0)
+    >>> dependence_advice(Survey.of(X, np.arange(12.0)), Free(bias=True), ("a", "b", "c"))
+    'Drop one of the inputs a, b, c, a combination of which is constant, or set fit_bias=False.'
+    >>> dependence_advice(Survey.of(X, np.arange(12.0)), Free(), ("a", "b", "c"))
+    ''
+    """
+    d = int(np.prod(survey.X.shape[1:]))
+    constant = free.bias or (free.skip and free.intercept)
+    alone, beside = (_combinations(survey, constant=with_it) for with_it in (False, constant))
+    if not beside.shape[1]:
+        return ""
+    size = np.abs(beside[:d]).max(axis=1)
+    places = np.flatnonzero(size > _PART * size.max())
+    called = names if len(names) == d else tuple(range(d))
+    shown = ", ".join(str(called[place])[:40] for place in places[:_SHOWN]) + ", …" * (len(places) > _SHOWN)
+    count = beside.shape[1]
+    which = f"{'one' if count == 1 else count} of the inputs {shown}"
+    if len(places) == 1:
+        return f"Drop the input {shown}, which is constant."
+    if count == alone.shape[1]:
+        return f"Drop {which}, of which some follow from the others."
+    part = "fit_bias" if free.bias else "fit_intercept"
+    return f"Drop {which}, a combination of which is constant, or set {part}=False."

@@ -10,7 +10,7 @@ import numpy as np
 
 from planted.methods._baselines import HeldOut, LeftOut, looked_at
 from planted.methods._causes import misfit_cause
-from planted.methods._collinear import shortest_weights
+from planted.methods._collinear import dependence_advice, shortest_weights
 from planted.methods._errors import errors_of
 from planted.methods._observations import observations
 from planted.methods._problem import Problem
@@ -66,6 +66,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
         n_parameters=needed,
         undetermined=undetermined,
+        dependence=dependence_advice(survey, problem.free, problem.names) if undetermined else "",
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         noise=f"its standard deviation is {np.sqrt(2 * done.loss):.3g}{about.words}",

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from planted.certificates import Uncertainty, uncertainty
+from planted.methods._collinear import dependence_advice
 from planted.methods._errors import PARAMETERS_WITH_ERRORS, left_open
 from planted.methods._label_causes import label_cause
 from planted.methods._label_held_out import label_held_out
@@ -62,6 +63,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
         n_parameters=numbers,
         undetermined=_undetermined(problem, start, off, open_),
+        dependence=dependence_advice(survey, problem.free, problem.names),
         p_value=label_p_value(problem, network),
         structure=""
         if off is not None or value is None or value < -float(np.sum(xlogy(shares, shares)))

@@ -145,6 +145,8 @@ class Facts:
         Settings that were chosen by a comparison, so that trying others is no advice.
     late : bool
         Whether a time budget ran out before the search was done.
+    dependence : str
+        Advice on inputs that follow from others in every row, one sentence; empty if none does.
     """
 
     relative_loss: float
@@ -173,6 +175,7 @@ class Facts:
     without_neurons: str = ""
     compared: tuple[str, ...] = ()
     late: bool = False
+    dependence: str = ""
 
     @property
     def explained(self) -> bool:
@@ -259,7 +262,8 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         return (
             "ambiguous",
             f"{left}, but the rows do not determine the weights: {facts.undetermined}",
-            f"Give more rows in general position, {_or_fewer(facts, 'or drop inputs that repeat others')}.",
+            facts.dependence
+            or f"Give more rows in general position, {_or_fewer(facts, 'or drop inputs that repeat others')}.",
         )
     if facts.scarce:
         if facts.thin and facts.counting_rows >= MARGIN * facts.n_parameters:
