@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from planted import Network, PlantedRegressor, activations, certify, load, match
 from planted.cli import main
-from planted.datasets import write_table
+from planted.datasets import make_planted, write_table
 from planted.methods import Free, Problem, Question, choose
 from planted.methods._choose import _Contest
 from planted.methods._families import families
@@ -218,3 +218,18 @@ def test_activations_on_the_host_are_those_of_jax(name):
             np.testing.assert_allclose(
                 act.derivative(z, order), act.derivative(jax.numpy.asarray(z), order), atol=1e-12
             )
+
+
+@pytest.mark.parametrize(("noise", "n_hidden"), [(0.0, "auto"), (0.1, 2)])
+def test_few_neurons_of_many_inputs_are_found_where_little_is_known(noise, n_hidden):
+    data = make_planted(2400, 160, 2, weights="gaussian", output="mixed", noise=noise, random_state=3)
+    est = PlantedRegressor(n_hidden, random_state=0).fit(data.X, data.y)
+    assert est.choice_.chosen.name == "2 relu neurons"
+    assert est.result_.status == ("estimated" if noise else "recovered")
+    assert match(est.network_, data.teacher).weight_error < (0.1 if noise else 1e-10)
+
+
+def test_a_smooth_truth_of_many_inputs_is_not_taken_for_a_kink():
+    data = make_planted(2400, 160, 2, activation="softplus", weights=3 * rows(2, 160) / 160**0.5, random_state=4)
+    est = PlantedRegressor(2, random_state=0).fit(data.X, data.y)
+    assert (est.choice_.chosen.name, est.result_.status) == ("2 softplus neurons", "recovered")

@@ -5,8 +5,9 @@ import pytest
 import scipy.optimize
 
 from planted import activations
-from planted.solvers import SeparableRows, variable_projection
+from planted.solvers import SeparableRows, _projection, variable_projection
 from planted.solvers._projection import _VariableProjection
+from planted.solvers._projection_products import Products
 
 
 def problem(activation, outputs=1, weighted=False, seed=0):
@@ -65,3 +66,37 @@ def test_weak_neuron_beside_strong_ones():
     live = run.params["rows"][np.abs(run.params["output"][0]) > 1e-6]
     cosines = np.abs(live @ truth.T) / np.linalg.norm(live, axis=1)[:, None] / np.linalg.norm(truth, axis=1)
     assert np.all(cosines.max(axis=0) > 1 - 1e-9)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_products_and_factored_columns_are_the_matrix_and_the_columns(activation, outputs, monkeypatch):
+    rows, start = problem(activation, outputs, weighted=True)
+    point = rows.at(start)
+    solver = _VariableProjection(0.0, 0.1, (10, 0.9))
+    curvature, downhill, _, mu = solver._equations(solver.init(rows, start))
+    curvature = np.triu(curvature) + np.triu(curvature, 1).T
+    monkeypatch.setattr(_projection, "_MANY_COLUMNS", 1)
+    again = SeparableRows(rows.X, rows.nuisance, rows.y, rows.activation, rows.weight)
+    other = again.at(start)
+    assert other.fixed is not None
+    for name in ("value", "residual", "solution"):
+        np.testing.assert_allclose(getattr(other, name), getattr(point, name), atol=1e-12)
+    slope = (rows.activation.derivative(point.z) - rows.tilt) * rows.weight[:, None]
+    made = Products.at(other, rows.X, slope, mu)
+    np.testing.assert_allclose(made.downhill.ravel(), downhill, atol=1e-12)
+    direction = np.random.default_rng(1).standard_normal(start.shape)
+    np.testing.assert_allclose(made.product(direction).ravel(), curvature @ direction.ravel(), atol=1e-12)
+
+
+def test_steps_by_products_end_in_the_same_minimum(monkeypatch):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((600, 20))
+    truth = rng.standard_normal((2, 20)) / np.sqrt(20)
+    y = np.tanh(X @ truth.T) @ [[1.0], [-2.0]] + 0.05 * rng.standard_normal((600, 1))
+    rows = SeparableRows(X, np.ones((600, 1)), y, activations.get("tanh"))
+    dense = variable_projection(rows, truth + 0.05, steps=200, patience=(50, 1 - 1e-12))
+    monkeypatch.setattr(_projection, "_MANY_INPUTS", 1)
+    products = variable_projection(rows, truth + 0.05, steps=200, patience=(50, 1 - 1e-12))
+    assert products.value == pytest.approx(dense.value, rel=1e-10)
+    np.testing.assert_allclose(products.params["rows"], dense.params["rows"], atol=1e-5)

@@ -31,6 +31,7 @@ from planted.methods._observations import observations
 from planted.methods._plainest import plainest
 from planted.methods._problem import Free, Problem
 from planted.methods._question import Question
+from planted.methods._screen_rows import MANY_INPUTS
 from planted.methods._sizes import ATTEMPTS, FIRST_WIDTH, WIDER, Sizes
 from planted.methods._verdict import EXACT
 from planted.methods._wider import wider_network
@@ -39,9 +40,11 @@ from planted.numerics.precision import float64
 
 # A family stays while its held-out loss is below this multiple of the lowest, or so few standard errors above it.
 _BEHIND, _ERRORS, _MOST_FAMILIES = 1.3, 3.0, 3
-# Rows an input weight of the first networks.
-_SPARE = 10
+# Rows an input weight of the first networks, and where inputs are many.
+_SPARE, _SPARE_OF_MANY = 10, 2
 _PART_LEVEL = 0.01
+# The share of a linear function's loss up to which the best family's neurons tell where others lie.
+_TELLING = 0.25
 # Standard errors up to which finalists tie, and a difference of −2 log-likelihood that says nothing.
 _FINAL_ERRORS, _INDIFFERENT = 2.0, 2.0
 
@@ -110,8 +113,11 @@ class _Contest(Sizes):
             if passed() and alive:
                 break
             path = self.path(family, 0)
-            width = given or max(1, min(FIRST_WIDTH, self.most(family), len(path.fold[0]) // (_SPARE * path.n_inputs)))
-            if given is not None:
+            spare = _SPARE if path.n_inputs < MANY_INPUTS else _SPARE_OF_MANY
+            width = given or max(1, min(FIRST_WIDTH, self.most(family), len(path.fold[0]) // (spare * path.n_inputs)))
+            if self.spanned(family, width):
+                continue
+            if given is not None and not path.directed and width not in path.fits:
                 for fold in range(len(self.table.folds)):
                     self.path(family, fold).fresh(max(given, min(math.ceil(WIDER * given), self.most(family))))
             if self.hopeless(family, width) and not self.hopeful(family, width):
@@ -165,28 +171,56 @@ class _Contest(Sizes):
         self.dropped.pop()
         return not self.hopeless(family, width)
 
+    def spanned(self, family: Family, width: int) -> bool:
+        """Whether a family of many inputs is no better than the best one in the span of that one's neurons.
+
+        Otherwise it begins there, unless the best one explains little itself.
+        """
+        fits = [entry for entry in self.entries.values() if entry.fits and entry.fits[0].shape.centred]
+        linear = self.table.linear(Free(intercept=True, skip=True), self.table.folds[0])[1]
+        best = min(fits, key=self.loss, default=None)
+        if best is None or self.path(family, 0).n_inputs < MANY_INPUTS or len(self.table.folds) > 1:
+            return False
+        path, leader = self.path(family, 0), best.fits[0]
+        if leader.shape.bias != path.shape.bias or self.loss(best) > _TELLING * float(self.share @ linear):
+            return False
+        hidden, squares = path.glimpse(leader, width)
+        if self.behind(family, width, squares):
+            return True
+        if float(self.share @ (squares - best.squares)) >= 0:
+            lie = f"no better where the neurons of {leader.shape.activation.name} lie"
+            self.drop(family, width, squares, lie)
+            return True
+        path.begin(hidden)
+        return False
+
     def hopeless(self, family: Family, width: int) -> bool:
         """Whether the first fold tells already that a family is far behind; it is noted then."""
-        fitted = self.path(family, 0).at(width)
-        held = len(fitted.squares)
+        return self.behind(family, width, self.path(family, 0).at(width).squares)
+
+    def behind(self, family: Family, width: int, squares: np.ndarray) -> bool:
+        """Whether a family with these squares in the first rows held out is far behind; it is noted then."""
+        held = len(squares)
         share = self.share[:held] / np.sum(self.share[:held])
-        loss = float(share @ fitted.squares)
+        loss = float(share @ squares)
         if not any(entry.family for entry in self.entries.values()):
             return False
-        best = min(
-            (entry.squares[:held] for entry in self.entries.values()), key=lambda squares: float(share @ squares)
-        )
-        excess = fitted.squares - best
+        best = min((entry.squares[:held] for entry in self.entries.values()), key=lambda other: float(share @ other))
+        excess = squares - best
         mean = float(share @ excess)
         error = float(np.sqrt(np.sum(share**2 * (excess - mean) ** 2)))
         if mean <= _ERRORS * error or loss <= _BEHIND * float(share @ best):
             return False
-        act, free = family.representative, self.question.allowed
-        spread = float(np.sqrt(np.sum(share**2 * (fitted.squares - loss) ** 2)))
-        self.dropped.append(
-            Candidate(act, width, free, self.numbers(act, width, free), loss, spread, why="far behind on some rows")
-        )
+        self.drop(family, width, squares, "far behind on some rows")
         return True
+
+    def drop(self, family: Family, width: int, squares: np.ndarray, why: str) -> None:
+        """Note a family that is not compared any further, by its squares in the first rows held out."""
+        act, free = family.representative, self.question.allowed
+        share = self.share[: len(squares)] / np.sum(self.share[: len(squares)])
+        loss = float(share @ squares)
+        spread = float(np.sqrt(np.sum(share**2 * (squares - loss) ** 2)))
+        self.dropped.append(Candidate(act, width, free, self.numbers(act, width, free), loss, spread, why=why))
 
     def near_best(self, alive: list[Family]) -> list[Family]:
         """Families whose best candidate is not far behind the best of all."""

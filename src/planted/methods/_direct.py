@@ -111,7 +111,7 @@ def _exchanged(rows: SeparableRows, hidden: np.ndarray, drawn: np.ndarray, key: 
     features = rows.features(rows.X @ drawn.T)
     if rows.weight is not None:
         features = features * rows.weight[:, None]
-    left = np.sum(features**2, axis=0) - np.sum((point.basis.T @ features) ** 2, axis=0)
+    left = np.sum(point.cleared(features) ** 2, axis=0)
     gain = np.sum((point.residual.T @ features) ** 2, axis=0) / np.maximum(left, 1e-12 * np.max(left, initial=1e-300))
     rank = min(int(-_RANK * np.log1p(-luck) if coin < 0.5 else luck * len(drawn)), len(drawn) - 1)
     return np.concatenate([staying, drawn[np.argsort(-gain, kind="stable")[rank]][None]])

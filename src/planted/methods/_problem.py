@@ -73,6 +73,8 @@ class Problem:
         Of the inputs, for what is said of them; numbers where there are none.
     guess : Network or None
         A network of the kind asked for that comparisons have fitted to some rows already.
+    at_minimum : bool
+        Whether the guess is at a minimum of the sample's loss.
     compared : tuple of str
         Settings that comparisons have chosen, by their names; nobody is told to try others of these.
     once : callable
@@ -98,6 +100,7 @@ class Problem:
     once: Once = _directly
     names: tuple[str, ...] = ()
     guess: Network | None = None
+    at_minimum: bool = False
     compared: tuple[str, ...] = ()
 
     @classmethod

@@ -16,7 +16,8 @@ from planted.methods._families import Family, Member
 from planted.methods._merge import merge
 from planted.methods._orient import orientation
 from planted.methods._problem import Free
-from planted.methods._screen_rows import Fitted, Shape, Table
+from planted.methods._screen_directions import directed_rows, glimpse
+from planted.methods._screen_rows import MANY_INPUTS, Fitted, Shape, Table
 from planted.numerics import random
 from planted.numerics.deadline import passed
 from planted.solvers import SeparableRows, variable_projection
@@ -25,6 +26,8 @@ from planted.starts.output_layer import nearest_signs
 
 _STEPS, _DECAY, _PATIENCE = 120, 0.03, (12, 0.9)
 _POLISH, _POLISH_PATIENCE = 40, (6, 0.98)
+# The same for many inputs, where neurons begin near.
+_BRIEF, _BRIEF_POLISH = (6, 0.9), (3, 0.98)
 # Loss relative to what a linear function leaves: where decay ends, and where nothing is left.
 _PROMISING, _NOTHING = 1e-7, 1e-26
 _BIAS, _ANOTHER = 0.5, 2**31
@@ -84,9 +87,25 @@ class Path:
         rank, key = self.table.space(self.shape.bias).rank, random.fold_in(self.key, width)
         if self.near is not None:
             return self._best(self._descend(self.family.near_scale * self.near.at(width).hidden))
+        if self.directed:
+            return self._best(self._descend(directed_rows(self._train(self.shape, width), width, self.shape.bias, key)))
         hidden = random_rows(key, width, rank)
         if self.shape.bias:
             hidden = np.column_stack([hidden, _BIAS * random.normal(random.fold_in(key, 1), (width,))])
+        return self._best(self._descend(hidden))
+
+    @property
+    def directed(self) -> bool:
+        """Whether neurons begin in directions in which the targets are not linear, which are few of many inputs."""
+        return self.n_inputs >= MANY_INPUTS and self.shape.activation.centred_parity == "even"
+
+    def glimpse(self, leader: Fitted, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """Hidden rows fitted in the span of a leader's neurons, and their squares in the rows held out."""
+        held = self.table.separable(self.shape, self.fold[1])
+        return glimpse(self._train(self.shape, width), held, leader, width, random.fold_in(self.key, width))
+
+    def begin(self, hidden: np.ndarray) -> Fitted:
+        """The network of hidden rows from which a descent begins."""
         return self._best(self._descend(hidden))
 
     def at(self, width: int) -> Fitted:
@@ -135,14 +154,16 @@ class Path:
 
     def _descend(self, hidden: np.ndarray) -> Fitted:
         rows = self._train(self.shape, len(hidden))
+        many = self.n_inputs >= MANY_INPUTS
         run = variable_projection(
-            rows, hidden, steps=_STEPS, target=_PROMISING * self.unit, decay=_DECAY, patience=_PATIENCE,
+            rows, hidden, steps=_STEPS, target=_PROMISING * self.unit, decay=_DECAY,
+            patience=_BRIEF if many else _PATIENCE,
             progress=self.progress,
         )  # fmt: skip
         if not passed():
             run = variable_projection(
-                rows, run.params["rows"], steps=_POLISH, target=_NOTHING * self.unit, patience=_POLISH_PATIENCE,
-                progress=self.progress,
+                rows, run.params["rows"], steps=_POLISH, target=_NOTHING * self.unit,
+                patience=_BRIEF_POLISH if many else _POLISH_PATIENCE, progress=self.progress,
             )  # fmt: skip
         return self._fitted(self.shape, run.params, run.value)
 
@@ -157,8 +178,9 @@ class Path:
         hidden = self._member_rows(fitted, member, free)
         shape = Shape.of(member.activation, free)
         rows = self._train(shape, width, _MEMBER_ROWS)
+        patience = _BRIEF_POLISH if self.n_inputs >= MANY_INPUTS else _POLISH_PATIENCE
         run = variable_projection(
-            rows, hidden, steps=_POLISH, target=_NOTHING * self.unit, patience=_POLISH_PATIENCE, progress=self.progress
+            rows, hidden, steps=_POLISH, target=_NOTHING * self.unit, patience=patience, progress=self.progress
         )
         return self._fitted(shape, run.params, run.value)
 

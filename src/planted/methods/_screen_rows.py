@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,10 @@ from planted.solvers import SeparableRows
 
 # Directions of the inputs with a smaller share of their variance are taken for rounding.
 _SINGULAR = 1e-10
-_MOST_ROWS, _HELD_OUT = 6000, 0.4
+MANY_INPUTS = 150
+"""Inputs from which rows are scarce for candidates that have weights for each of them."""
+# Rows in all, and the share held out: fewer of them where inputs are many.
+_MOST_ROWS, _HELD_OUT, _HELD_OUT_OF_MANY = 6000, 0.4, 0.2
 # Up to so many rows each is held out once.
 _FEW_ROWS, _FOLDS = 1500, 3
 _FAR = 1e3
@@ -144,7 +148,7 @@ class Table:
         self.several = survey.y.ndim > 1
         n, places = len(order), np.arange(len(order))
         if n > _FEW_ROWS:
-            held = int(_HELD_OUT * n)
+            held = int((_HELD_OUT if self.X.shape[1] < MANY_INPUTS else _HELD_OUT_OF_MANY) * n)
             self.folds = [(places[held:], places[:held])]
         else:
             parts = np.array_split(places, min(_FOLDS, n))
@@ -169,6 +173,10 @@ class Table:
         return {bias: self.space(bias).inputs(self.X, bias) for bias in (False, True)}
 
     @cached_property
+    def _many(self) -> dict[Any, SeparableRows]:
+        return {}
+
+    @cached_property
     def constant(self) -> np.ndarray | None:
         """Weights (d,) of the inputs that add up to one in every row, as a constant or one-hot columns have them."""
         size = np.max(np.abs(self.X), axis=0)
@@ -187,7 +195,12 @@ class Table:
         parts = [self._slopes(shape)[rows]] * shape.linear + [ones] * shape.constant
         nuisance = np.column_stack(parts) if parts else np.zeros((len(rows), 0))
         root = np.sqrt(self.share[rows]) if self.weighted else None
-        return SeparableRows(inputs, nuisance, self.y[rows], shape.activation, root, shape.centred)
+        made = SeparableRows(inputs, nuisance, self.y[rows], shape.activation, root, shape.centred)
+        if not shape.linear or inputs.shape[1] < MANY_INPUTS:
+            return made
+        # Many columns are factored once for all activations.
+        key = (shape.bias, shape.constant, rows.tobytes())
+        return made.sharing(self._many.setdefault(key, made))
 
     def _slopes(self, shape: Shape) -> np.ndarray:
         """The columns of a linear part, which without a constant must not be centred."""

@@ -188,7 +188,7 @@ class _Run:
         features = act(z) - act.offset - act.tilt * z
         if rows.weight is not None:
             features = features * rows.weight[:, None]
-        features -= point.basis @ (point.basis.T @ features)
+        features = point.cleared(features)
         sizes = np.outer(np.sum(point.residual**2, axis=0), np.sum(features**2, axis=0))
         return np.max((point.residual.T @ features) ** 2 / np.maximum(sizes, 1e-300), axis=0)
 

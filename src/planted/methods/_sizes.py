@@ -7,6 +7,7 @@ import math
 from planted.methods._comparison import STANDARD_ERRORS, Entry
 from planted.methods._entries import Entries
 from planted.methods._families import Family
+from planted.methods._screen_rows import MANY_INPUTS
 from planted.numerics.deadline import passed
 
 FIRST_WIDTH, _AFFORDABLE = 8, 600
@@ -24,7 +25,9 @@ class Sizes(Entries):
     def most(self, family: Family) -> int:
         """The widest network that the rows bear and that is affordable."""
         path = self.path(family, 0)
-        widest = min(path.widest, _AFFORDABLE // max(path.n_inputs, 1))
+        # Products with the curvature cost as many passes as there are neurons, whatever the number of inputs.
+        products = FIRST_WIDTH if path.n_inputs >= MANY_INPUTS else 0
+        widest = min(path.widest, max(products, _AFFORDABLE // max(path.n_inputs, 1)))
         if family.name == "quadratic":
             # More squares than inputs are no other function.
             widest = min(widest, self.m * path.n_inputs)

@@ -55,19 +55,29 @@ def leading_directions(search: Search) -> np.ndarray:
     """
     Z, (slope, constant) = search.some, (search.linear[:-1], search.linear[-1])
     residual = (search.targets - Z @ slope - constant).reshape(len(Z), -1)
-    spread = np.sqrt(np.mean(residual**2, axis=0))
-    # Bounded weights: a few large residuals would have eigenvectors of their own.
-    bounded = np.tanh(residual / np.where(spread > 0, spread, 1.0))
-    bounded = (bounded - bounded.mean(axis=0)) * (1.0 if search.share is None else search.share[:, None])
-    square = np.zeros((Z.shape[1], Z.shape[1]))
-    for column in bounded.T:
-        matrix = (Z * column[:, None]).T @ Z / len(Z)
-        square += matrix @ matrix
-    bent = np.linalg.eigh(square)[1][:, -search.width - 1 :]
+    bent = bent_directions(Z, residual, search.share, search.width + 1)
     slopes = np.reshape(slope, (len(slope), -1)) if search.activation.tilt else np.zeros((len(slope), 0))
     slopes = slopes / max(float(np.linalg.norm(slopes)), 1e-300)
     basis, sizes, _ = svd(np.column_stack([bent, slopes]))
     return basis[:, sizes > 1e-6 * sizes[0]]
+
+
+def bent_directions(Z: np.ndarray, residual: np.ndarray, share: np.ndarray | None, number: int) -> np.ndarray:
+    """So many orthonormal directions (d, r) of white inputs in which what a linear function leaves (n, m) is bent most.
+
+    >>> Z = np.random.default_rng(0).standard_normal((2000, 5))
+    >>> bool(abs(bent_directions(Z, Z[:, :1] ** 2 - 1, None, 1)[0, 0]) > 0.99)
+    True
+    """
+    spread = np.sqrt(np.mean(residual**2, axis=0))
+    # Bounded weights: a few large residuals would have eigenvectors of their own.
+    bounded = np.tanh(residual / np.where(spread > 0, spread, 1.0))
+    bounded = (bounded - bounded.mean(axis=0)) * (1.0 if share is None else share[:, None])
+    square = np.zeros((Z.shape[1], Z.shape[1]))
+    for column in bounded.T:
+        matrix = (Z * column[:, None]).T @ Z / len(Z)
+        square += matrix @ matrix
+    return np.linalg.eigh(square)[1][:, -number:]
 
 
 @float64

@@ -8,13 +8,15 @@ Py, Kaufman's step (1975) solves
     (T ᵀPT ∘ (AᵀA ⊗ 11ᵀ) + ν diag + μI) s = (r A ∘ ψ'(z))ᵀ x̃ − μV,      T_(n, ia) = ψ'(z_ni) x̃_na.
 
 The decay μ is a fraction of the loss itself, so that it keeps neurons from growing into steps or into pairs that
-cancel while the loss is large, and is gone where the loss is zero: convergence stays quadratic.
+cancel while the loss is large, and is gone where the loss is zero: convergence stays quadratic. For many inputs the
+matrix is never formed: conjugate gradients take products with it (:mod:`planted.solvers._projection_products`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -24,11 +26,16 @@ from planted.activations import Activation
 from planted.numerics.progress import Progress, silent
 from planted.numerics.threads import one_thread
 from planted.solvers._iterate import Ending, Solver, iterate
+from planted.solvers._projection_products import Products
 from planted.solvers._result import Descent
 
 _DAMPINGS = (1e-2, 1e-14, 1e10)
 # Singular values of the linear columns, and diagonal entries of the curvature, below this share count as zero.
 _SINGULAR, _LEAST = 1e-13, 1e-10
+# Nuisance columns from which they are factored once for all points, and inputs from which steps take products.
+_MANY_COLUMNS, _MANY_INPUTS = 100, 150
+# What conjugate gradients leave of the equations, at most and at least.
+_FORCING = (0.1, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -70,13 +77,50 @@ class SeparableRows:
         """The slope of what is taken off φ."""
         return self.activation.tilt if self.centred else 0.0
 
+    def sharing(self, other: SeparableRows) -> SeparableRows:
+        """These rows with the factored columns of others that have the same columns, targets and weights."""
+        self.__dict__["_factored"] = other._factored
+        return self
+
     def features(self, z: np.ndarray) -> np.ndarray:
         """What neurons with pre-activations z add to the linear columns."""
         value = self.activation(z)
         return value - self.activation.offset - self.tilt * z if self.centred else value
 
+    @cached_property
+    def _factored(self) -> tuple[_Factor, np.ndarray, np.ndarray]:
+        """The nuisance columns, the targets, and what those leave of these."""
+        root = 1.0 if self.weight is None else self.weight[:, None]
+        factor, y = _Factor.of(self.nuisance * root), self.y * root
+        return factor, y, y - factor.basis @ (factor.basis.T @ y)
+
+    def _beside_many(self, rows: np.ndarray) -> ProjectedPoint:
+        """The loss at hidden rows (k, q), the nuisance columns being factored already."""
+        factor, y, rest = self._factored
+        fixed = factor.basis
+        z = self.X @ rows.T
+        features = self.features(z)
+        if self.weight is not None:
+            features = features * self.weight[:, None]
+        shape = (self.nuisance.shape[1] + len(rows), y.shape[1])
+        if not np.isfinite(features).all():
+            return ProjectedPoint(rows, z, features, y, np.zeros(shape), rest, np.inf, fixed=fixed)
+        # What is left of a neuron near its linear part is small: twice, so that it is orthogonal to rounding.
+        left = features - fixed @ (fixed.T @ features)
+        left -= fixed @ (fixed.T @ left)
+        neurons = _Factor.of(left, np.linalg.norm(features, axis=0))
+        basis = neurons.basis
+        projected = basis.T @ rest
+        output = neurons.solution(projected)
+        solution = np.concatenate([factor.solution(fixed.T @ (y - features @ output)), output])
+        residual = rest - basis @ projected
+        value = 0.5 * float(np.sum(residual**2)) / len(y)
+        return ProjectedPoint(rows, z, basis, y, solution, residual, value, fixed=fixed)
+
     def at(self, rows: np.ndarray) -> ProjectedPoint:
         """The loss at hidden rows (k, q), with the linear layers solved."""
+        if self.nuisance.shape[1] >= _MANY_COLUMNS:
+            return self._beside_many(rows)
         z = self.X @ rows.T
         columns = np.column_stack([self.nuisance, self.features(z)])
         y = self.y
@@ -86,21 +130,42 @@ class SeparableRows:
             return ProjectedPoint(rows, z, columns, y, np.zeros((columns.shape[1], y.shape[1])), y, np.inf)
         if not columns.shape[1]:
             return ProjectedPoint(rows, z, columns, y, np.zeros((0, y.shape[1])), y, 0.5 * float(np.sum(y**2)) / len(y))
+        factor = _Factor.of(columns)
+        projected = factor.basis.T @ y
+        residual = y - factor.basis @ projected
+        value = 0.5 * float(np.sum(residual**2)) / len(y)
+        return ProjectedPoint(rows, z, factor.basis, y, factor.solution(projected), residual, value)
+
+
+class _Factor(NamedTuple):
+    """Columns by an orthonormal basis (n, r): right, values and scale take coefficients of it to theirs."""
+
+    basis: np.ndarray
+    right: np.ndarray
+    values: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, columns: np.ndarray, size: np.ndarray | None = None) -> _Factor:
+        """Those of columns (n, c), which count relative to their norms, or to a `size` (c,)."""
         # Columns of any size count: an idle neuron's is tiny.
-        scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+        scale = np.maximum(np.linalg.norm(columns, axis=0) if size is None else size, 1e-300)
         basis, triangle = scipy.linalg.qr(columns / scale, mode="economic", check_finite=False, overwrite_a=True)
         left, values, right = np.linalg.svd(triangle, full_matrices=False)
-        known = values > _SINGULAR * values[0]
-        basis = basis @ left[:, known]
-        projected = basis.T @ y
-        solution = (right[known].T @ (projected / values[known, None])) / scale[:, None]
-        residual = y - basis @ projected
-        return ProjectedPoint(rows, z, basis, y, solution, residual, 0.5 * float(np.sum(residual**2)) / len(y))
+        known = values > _SINGULAR * (values[0] if size is None else 1.0)
+        return cls(basis @ left[:, known], right[known], values[known], scale)
+
+    def solution(self, projected: np.ndarray) -> np.ndarray:
+        """Coefficients (c, m) of the columns for those (r, m) of the basis."""
+        return (self.right.T @ (projected / self.values[:, None])) / self.scale[:, None]
 
 
 @dataclass
 class ProjectedPoint:
-    """Rows (k, q), pre-activations (n, k), a basis of the linear columns, their coefficients, and what they leave."""
+    """Rows (k, q), pre-activations (n, k), a basis of the linear columns, their coefficients, and what they leave.
+
+    `fixed` is a basis of those that are the same at every point, where it is not part of `basis`.
+    """
 
     rows: np.ndarray
     z: np.ndarray
@@ -114,6 +179,12 @@ class ProjectedPoint:
     growth: float = 2.0
     model: Any = None
     length: float = np.inf
+    fixed: np.ndarray | None = None
+
+    def cleared(self, columns: np.ndarray) -> np.ndarray:
+        """What the linear columns leave of others (n, c)."""
+        left = columns - self.basis @ (self.basis.T @ columns)
+        return left if self.fixed is None else left - self.fixed @ (self.fixed.T @ left)
 
     @property
     def output(self) -> np.ndarray:
@@ -168,7 +239,7 @@ def variable_projection(
 
 class _VariableProjection(Solver):
     def __init__(self, target: float, decay: float, patience: tuple[int, float]) -> None:
-        self.target, self.decay, self.patience = target, decay, patience
+        self.target, self.decay, self.patience, self.forcing = target, decay, patience, _FORCING[0]
         self.values: list[float] = []
 
     def init(self, problem: SeparableRows, params: np.ndarray) -> ProjectedPoint:
@@ -181,9 +252,9 @@ class _VariableProjection(Solver):
         slope = act.derivative(point.z) - self.problem.tilt
         if self.problem.weight is not None:
             slope = slope * self.problem.weight[:, None]
-        tangent = (slope[:, :, None] * X[:, None, :]).reshape(len(X), -1)
-        tangent -= point.basis @ (point.basis.T @ tangent)
         output, n = point.output, len(X)
+        tangent = (slope[:, :, None] * X[:, None, :]).reshape(n, -1)
+        tangent = point.cleared(tangent)
         # The upper triangle alone, which is what the factorisation reads.
         curvature = dsyrk(1.0 / n, tangent.T)
         k, q = rows.shape
@@ -197,6 +268,8 @@ class _VariableProjection(Solver):
         return curvature, downhill.ravel(), diagonal, mu
 
     def step(self, state: ProjectedPoint, count: int) -> ProjectedPoint | None:
+        if self.problem.X.shape[1] >= _MANY_INPUTS:
+            return self._by_products(state)
         if state.model is None:
             state.model = self._equations(state)
             state.gradient_norm = float(np.linalg.norm(state.model[1]))
@@ -213,6 +286,27 @@ class _VariableProjection(Solver):
         state.length = float(np.linalg.norm(move)) / max(float(np.linalg.norm(state.rows)), 1e-300)
         trial = self.problem.at(state.rows + move.reshape(state.rows.shape))
         trial.model = 0.5 * float(move @ (downhill + state.damping * diagonal * move))
+        return trial
+
+    def _by_products(self, state: ProjectedPoint) -> ProjectedPoint:
+        """A trial whose step is solved for by products with the curvature."""
+        if state.model is None:
+            slope = self.problem.activation.derivative(state.z) - self.problem.tilt
+            if self.problem.weight is not None:
+                slope = slope * self.problem.weight[:, None]
+            mu = 2 * self.decay * state.value / len(state.rows)
+            made = Products.at(state, self.problem.X, slope, mu)
+            state.model = (made, made.downhill, made.diagonal, mu)
+            state.gradient_norm = float(np.linalg.norm(made.downhill))
+        curvature, downhill, diagonal, _ = state.model
+        move = curvature.solution(state.damping, self.forcing)
+        if not np.isfinite(move).all():
+            return replace(state, value=np.inf, model=None)
+        state.length = float(np.linalg.norm(move)) / max(float(np.linalg.norm(state.rows)), 1e-300)
+        trial = self.problem.at(state.rows + move)
+        trial.model = 0.5 * float(np.sum(move * (downhill + state.damping * diagonal * move)))
+        # The nearer a minimum without noise, the more exact steps pay.
+        self.forcing = min(_FORCING[0], max(_FORCING[1], trial.value / max(state.value, 1e-300)))
         return trial
 
     def accept(self, state: ProjectedPoint, trial: ProjectedPoint) -> None:

@@ -43,6 +43,7 @@ def start(problem: Problem) -> Start:
     sample = problem.on_sample()
     if sample.guess is not None:
         best = from_guess(sample)
+        sample = replace(sample, guess=best.network, at_minimum=True)
         race[best.method] = 2 * (best.loss or 0.0) / sample.survey.variance
         if explained(sample, best) or passed():
             return best.adding({}, {"race": race})

@@ -21,16 +21,18 @@ from planted.methods._observations import observations
 from planted.methods._orient import orientation
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
-from planted.methods._refine import Refined, explained, refine
+from planted.methods._refine import DENSE_PARAMETERS, Refined, explained, refine
 from planted.methods._residual_test import residual_p_value
 from planted.methods._search import SCARCE, WORTHY, Attempt, Search, same_minimum
 from planted.methods._second_order import second_order_plan, second_order_run
 from planted.methods._sparse import sparse_attempts
 from planted.methods._subspace import subspace_attempts, subspace_runs
 from planted.methods._verdict import EXACT, LEVEL, ROUNDED
+from planted.methods._whitening import Whitening
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.deadline import passed
+from planted.solvers import lbfgs
 
 _RUNS = 12
 # Runs that do not lower the loss, after which independent runs that agree are believed though structure is left.
@@ -38,6 +40,10 @@ _IDLE = 4
 _ROWS_PER_WEIGHT = 6
 # A relative loss below which descending further moves weights by rounding errors only.
 _ROUNDING = 1e-25
+# Mean squared difference of two networks, as a share of what one leaves, beyond which they are never one.
+_MOST_CHANCE = 0.5
+# Steps after which two networks are compared.
+_BRIEF = 30
 
 
 def start(problem: Problem) -> Start:
@@ -69,18 +75,20 @@ def start(problem: Problem) -> Start:
             wider = replace(white, free=replace(free, intercept=True))
             near = replace(search, free=wider.free).network(attempt.params)
             network = _reoriented(_refined(wider, near).network)
-        done = _refined(white, network)
+        settled = _settled(problem, white, network, search.whitening)
+        done = _refined(white, network) if settled is None else settled
+        own = search.whitening.network(done.network) if settled is None else settled.network
         widths = [other.explaining_width for other in attempts if other.explaining_width]
         return Start(
-            search.whitening.network(done.network),
-            "expand",
+            own,
+            "expand" if settled is None else "comparison",
             done.loss,
             attempt.descents | done.descents,
             {
                 "run_losses": np.array([other.loss for other in attempts]),
                 "wide_losses": np.array([other.wide_loss for other in attempts]),
                 "explaining_width": min(widths, default=0),
-                "agreeing_runs": witnesses(attempt),
+                "agreeing_runs": witnesses(attempt) + (settled is not None),
             },
         )
 
@@ -170,6 +178,24 @@ def _refined(problem: Problem, network: Network) -> Refined:
         if 2 * loss <= _ROUNDING * survey.variance:
             return Refined(network, loss)
     return refine(problem, network)
+
+
+def _settled(problem: Problem, white: Problem, network: Network, whitening: Whitening) -> Refined | None:
+    """The guess, where it is a minimum, refining costs much, and a run has ended where the guess is.
+
+    That is so if after some steps of the network alone, without the linear part of the search, predictions differ by
+    less than estimates of so many numbers do by chance.
+    """
+    survey, guess = problem.survey, problem.guess
+    if guess is None or not problem.at_minimum or problem.unknowns <= DENSE_PARAMETERS:
+        return None
+    run = lbfgs(white.objective(white.sample), white.params(network), steps=_BRIEF)
+    near = whitening.network(white.network(run.params))
+    values, own = (np.reshape(one.predict(survey.X), (len(survey.y), -1)) for one in (guess, near))
+    left = np.average(np.sum((values - survey.y.reshape(values.shape)) ** 2, axis=1), weights=survey.weight)
+    apart = np.average(np.sum((values - own) ** 2, axis=1), weights=survey.weight)
+    chance = min(problem.unknowns / values.size, _MOST_CHANCE)
+    return Refined(guess, 0.5 * float(left)) if apart <= chance * left else None
 
 
 def _reoriented(network: Network) -> Network:

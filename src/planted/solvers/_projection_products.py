@@ -1,0 +1,97 @@
+r"""Steps of variable projection for many inputs: conjugate gradients, the curvature being known by its products.
+
+With T and A of :mod:`planted.solvers._projection`, a product (TᵀPT ∘ (AᵀA ⊗ 11ᵀ)) s costs two passes over the rows,
+where the matrix takes as many as there are hidden parameters. On inputs with unit second moments it is nearly G ⊗ I
+with G = AᵀA ∘ E[ψ'ψ'ᵀ], a matrix of neurons alone, which is the preconditioner: the number of products depends on rows
+a parameter and not on the number of inputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from planted.solvers._projection import ProjectedPoint
+
+_PRODUCTS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """The curvature at a point, with a decay on its diagonal.
+
+    Attributes
+    ----------
+    point : ProjectedPoint
+    X : array (n, q)
+    slope : array (n, k)
+        ψ'(z), times the square root of a row's weight.
+    decay : float
+    neurons : array (k, k)
+        G of the module.
+    downhill : array (k, q)
+        The right-hand side.
+
+    Examples
+    --------
+    >>> from planted import activations
+    >>> from planted.solvers import SeparableRows
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> tanh = activations.get("tanh")
+    >>> point = SeparableRows(X, np.ones((50, 1)), np.tanh(X[:, :1]), tanh).at(np.ones((1, 3)))
+    >>> made = Products.at(point, X, tanh.derivative(point.z), 0.0)
+    >>> move = made.solution(1e-2, 1e-12)
+    >>> damped = made.product(move) + 1e-2 * made.diagonal * move
+    >>> bool(np.allclose(damped, made.downhill))
+    True
+    """
+
+    point: ProjectedPoint
+    X: np.ndarray
+    slope: np.ndarray
+    decay: float
+    neurons: np.ndarray
+    downhill: np.ndarray
+
+    @classmethod
+    def at(cls, point: ProjectedPoint, X: np.ndarray, slope: np.ndarray, decay: float) -> Products:
+        """Those of a point of rows X with slopes there."""
+        output, n = point.output, len(X)
+        neurons = (output.T @ output) * (slope.T @ slope) / n
+        downhill = ((point.residual @ output) * slope).T @ X / n - decay * point.rows
+        return cls(point, X, slope, decay, neurons, downhill)
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        """What damping multiplies (k, 1), nearly the curvature's own diagonal."""
+        own = np.diagonal(self.neurons)
+        return np.maximum(own, 1e-10 * max(float(np.max(own)), 1e-300))[:, None]
+
+    def product(self, rows: np.ndarray) -> np.ndarray:
+        """The curvature times hidden rows (k, q)."""
+        output = self.point.output
+        change = self.point.cleared(((self.X @ rows.T) * self.slope) @ output.T)
+        return ((change @ output) * self.slope).T @ self.X / len(self.X) + self.decay * rows
+
+    def solution(self, damping: float, forcing: float) -> np.ndarray:
+        """The damped step (k, q), up to a share `forcing` of the right-hand side in the preconditioner's norm."""
+        ridge = damping * self.diagonal
+        near = np.linalg.inv(self.neurons + np.diag(ridge[:, 0] + self.decay))
+        move, left = np.zeros_like(self.downhill), self.downhill.copy()
+        turned = near @ left
+        along, size = turned.copy(), float(np.sum(left * turned))
+        enough = forcing**2 * size
+        for _ in range(_PRODUCTS):
+            if not size > enough:
+                break
+            product = self.product(along) + ridge * along
+            length = size / float(np.sum(along * product))
+            move += length * along
+            left -= length * product
+            turned = near @ left
+            size, before = float(np.sum(left * turned)), size
+            along = turned + size / before * along
+        return move
