@@ -7,19 +7,21 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from planted.objectives import Params, block_value_and_gradient
 from planted.solvers._first_order import Trace
 
 
 class BatchState(NamedTuple):
-    """Parameters, Adam's moments, the steps taken, the first step size, and the steps after which it is zero."""
+    """Parameters, Adam's moments, steps taken; first step size, steps after which it is zero, steps of a pass."""
 
     params: Params
     moments: Any
     step: jax.Array
     rate: jax.Array
     steps: jax.Array
+    batches: jax.Array
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,10 @@ class MiniBatches:
 
         params = jax.tree.map(jnp.asarray, params)
         dtype = jax.tree.leaves(params)[0].dtype
-        numbers = jnp.asarray(self.rate, dtype), jnp.asarray(self.steps, dtype)
+        # Rows of weight zero at the end fill up blocks: a batch of them would look like a minimum.
+        weight = np.asarray(problem.rows.blocks["weight"]).ravel()
+        batches = max(int(np.flatnonzero(weight)[-1] + 1) // self.batch, 1)
+        numbers = jnp.asarray(self.rate, dtype), jnp.asarray(self.steps, dtype), jnp.asarray(batches, jnp.int32)
         return BatchState(params, optax.scale_by_adam().init(params), jnp.zeros((), jnp.int32), *numbers)
 
     def step(self, objective: Any, state: BatchState, key: jax.Array) -> tuple[BatchState, Trace]:
@@ -71,7 +76,7 @@ class MiniBatches:
         import optax
 
         rows = objective.rows
-        first = (state.step % max(rows.size // self.batch, 1)) * self.batch
+        first = (state.step % state.batches) * self.batch
         flat = {name: leaf.reshape(-1, *leaf.shape[2:]) for name, leaf in rows.blocks.items()}
         block = {name: jax.lax.dynamic_slice_in_dim(leaf, first, self.batch) for name, leaf in flat.items()}
         total = jnp.maximum(jnp.sum(block["weight"]), jnp.finfo(state.rate.dtype).tiny)
