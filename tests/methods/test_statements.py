@@ -133,14 +133,17 @@ def test_a_copied_column_leaves_other_errors_finite():
     assert "inputs 0, 3" in errors.undetermined
 
 
+@pytest.mark.parametrize("in_place", [True, False])
 @pytest.mark.parametrize("copied", [True, False])
-def test_a_weight_equals_equal_rows_in_everything(copied):
-    times = rng.integers(1, 4, 120)
+def test_a_weight_equals_equal_rows_in_everything(copied, in_place):
+    times = np.random.default_rng(3).integers(1, 4, 120)
+    places = np.arange(120).repeat(times if in_place else times - 1)
+    places = places if in_place else np.concatenate([np.arange(120), places])
     inputs = X[:120] if copied else np.round(X[:120])
     y = TANH.predict(inputs) + 0.2 * (NOISE[:120] if copied else np.round(NOISE[:120]))
     settings = {"n_hidden": 2, "activation": "tanh", "random_state": 0}
     first = PlantedRegressor(**settings).fit(inputs, y, sample_weight=times)
-    second = PlantedRegressor(**settings).fit(np.repeat(inputs, times, axis=0), np.repeat(y, times))
+    second = PlantedRegressor(**settings).fit(inputs[places], y[places])
     assert observations(Survey.of(inputs, y, times.astype(float))).counted is not copied
     np.testing.assert_array_equal(first.network_.weights, second.network_.weights)
     np.testing.assert_array_equal(first.standard_errors_.covariance, second.standard_errors_.covariance)
