@@ -30,8 +30,10 @@ from planted.starts import expanded_start
 
 _ROWS_PER_WEIGHT = 10
 _SMALL = 300_000
-# Rows a step of mini-batches, the sum over weights of their first step size, and steps of one compiled program.
-_BATCH, _RATE, _CHUNK = 64, 6.0, 500
+# Rows a step of mini-batches for few weights and for many, the sum over weights of the first step size with 64 rows,
+# and steps of one compiled program. From so many weights on, passes grow like their square root.
+_BATCHES, _RATE, _CHUNK = (64, 128), 6.0, 500
+_MANY_WEIGHTS = 10_000
 # Neurons from which on a quarter more is enough to spare.
 _MANY = 40
 # Two runs are in the same minimum if their losses differ by less than this fraction and rows have such cosines.
@@ -283,8 +285,11 @@ class Search:
         """
         output = jax.device_put(np.asarray(signs, self.dtype))
         loss = SymmetricPart.on(self.rows, self.activation, output, self.free.bias, self.n_outputs)
-        steps = _CHUNK * max(1, round(passes * len(self.some) / _BATCH / _CHUNK))
-        rule = MiniBatches(_BATCH, _RATE / (self.width * self.Z.shape[1]), steps)
+        weights = self.width * self.Z.shape[1]
+        batch = _BATCHES[weights > 2 * _MANY_WEIGHTS]
+        wanted = passes * max(1.0, math.sqrt(weights / _MANY_WEIGHTS)) * len(self.some) / batch
+        steps = _CHUNK * max(1, round(wanted / _CHUNK))
+        rule = MiniBatches(batch, _RATE * math.sqrt(batch / _BATCHES[0]) / weights, steps)
         begin = jax.tree.map(lambda leaf: np.asarray(leaf, self.dtype), params)
         return descend(loss, begin, rule, steps=steps, key=key, monitor=Monitor(every=_CHUNK), progress=self.progress)
 
