@@ -233,3 +233,9 @@ def test_a_smooth_truth_of_many_inputs_is_not_taken_for_a_kink():
     data = make_planted(2400, 160, 2, activation="softplus", weights=3 * rows(2, 160) / 160**0.5, random_state=4)
     est = PlantedRegressor(2, random_state=0).fit(data.X, data.y)
     assert (est.choice_.chosen.name, est.result_.status) == ("2 softplus neurons", "recovered")
+
+
+def test_odd_neurons_of_many_inputs_do_not_begin_so_wide_that_a_linear_function_wins():
+    data = make_planted(4000, 200, 2, activation="tanh", weights="gaussian", output="mixed", random_state=11)
+    est = PlantedRegressor(random_state=0).fit(data.X, data.y)
+    assert (est.choice_.chosen.name, est.result_.status) == ("2 tanh neurons", "recovered")

@@ -40,8 +40,8 @@ from planted.numerics.precision import float64
 
 # A family stays while its held-out loss is below this multiple of the lowest, or so few standard errors above it.
 _BEHIND, _ERRORS, _MOST_FAMILIES = 1.3, 3.0, 3
-# Rows an input weight of the first networks, and where inputs are many.
-_SPARE, _SPARE_OF_MANY = 10, 2
+# Rows an input weight of the first networks; where inputs are many so many of them, and no more neurons than these.
+_SPARE, _SPARE_OF_MANY, _FIRST_OF_MANY = 10, 2, 3
 _PART_LEVEL = 0.01
 # The share of a linear function's loss up to which the best family's neurons tell where others lie.
 _TELLING = 0.25
@@ -113,8 +113,9 @@ class _Contest(Sizes):
             if passed() and alive:
                 break
             path = self.path(family, 0)
-            spare = _SPARE if path.n_inputs < MANY_INPUTS else _SPARE_OF_MANY
-            width = given or max(1, min(FIRST_WIDTH, self.most(family), len(path.fold[0]) // (spare * path.n_inputs)))
+            few = path.n_inputs < MANY_INPUTS
+            spare, first = (_SPARE, FIRST_WIDTH) if few else (_SPARE_OF_MANY, _FIRST_OF_MANY)
+            width = given or max(1, min(first, self.most(family), len(path.fold[0]) // (spare * path.n_inputs)))
             if self.spanned(family, width):
                 continue
             if given is not None and not path.directed and width not in path.fits:
