@@ -84,11 +84,9 @@ GLOBAL = (
 
 def test_every_objective_is_here() -> None:
     classes = {name for name in objectives.__all__ if inspect.isclass(getattr(objectives, name))}
-    kinds = {
-        n
-        for n in classes
-        if issubclass(getattr(objectives, n), Objective) and n not in ("Objective", "RowObjective", "Fit")
-    }
+    # The first three are bases, the last is a loss that is here already, in other coordinates.
+    others = ("Objective", "RowObjective", "Fit", "ConvChart")
+    kinds = {n for n in classes if issubclass(getattr(objectives, n), Objective) and n not in others}
     assert kinds == set(EVERY)
 
 

@@ -80,8 +80,8 @@ class Survey:
     def part(self, places: Any) -> Survey:
         """The survey of the sample's rows at some places alone.
 
-        >>> Survey.of(np.ones((3, 1)), np.array([0.0, 1.0, 2.0])).part([0, 2]).mean
-        1.0
+        >>> Survey.of(np.ones((3, 1)), np.array([0.0, 1.0, 2.0])).part([0, 2]).n_rows
+        2
         """
         return Survey.of(self.X[places], self.y[places], None if self.weight is None else self.weight[places])
 
