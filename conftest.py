@@ -28,6 +28,9 @@ os.environ["XLA_FLAGS"] = " ".join(
     ]
 ).strip()
 
+# Commands that tests start load modules that an earlier one has compiled, whatever the shell says.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Tests neither use nor change the programs that this user's commands have compiled.
 os.environ["PLANTED_CACHE"] = "0"
 
