@@ -46,6 +46,8 @@ SURE = 5.0
 """Standard errors of a sign test by which more rows must be predicted better than a simpler network predicts them."""
 EXPLAINED = 1e-8
 """A relative loss in rows held out below which nothing is left to be explained by another network."""
+NEARLY = 1e-4
+"""A relative loss in rows held out below which a search may have ended next to the network that made the rows."""
 UNEVEN = 0.01
 """A smaller p-value of noise of one size calls for errors that do without it."""
 WEAK = 2.0
@@ -392,10 +394,16 @@ def _cause(facts: Facts) -> tuple[str, str]:
     parts = "an intercept, biases or a linear part"
     others = "more filters" if facts.filters else "more neurons"
     tried = ["a new search", "biases or an intercept" if facts.labels else parts, "another activation", others]
+    none = f"neither {', nor '.join(tried[:1] + tried[1 + facts.filters :])} explain clearly more"
+    if cause.before < NEARLY:
+        return (
+            f"{none}, but so little of the held-out rows is left ({cause.before:.0e} of the variance) that the search "
+            "may have ended next to the network that made them",
+            "Try another random_state or more rows, or take the network as an approximation.",
+        )
     return (
-        f"neither {', nor '.join(tried[:1] + tried[1 + facts.filters :])} explain clearly more (at best {measure} "
-        f"{_gain(cause.after)} on rows held out, this network {_gain(cause.before)}): the rows hardly come from such a "
-        "network",
+        f"{none} (at best {measure} {_gain(cause.after)} on rows held out, this network {_gain(cause.before)}): the "
+        "rows hardly come from such a network",
         "Take the network as an approximation, or use another kind of model.",
     )
 
