@@ -28,8 +28,9 @@ _NEAR, _SLOW = 1e-3, 1e-3
 # Rows a parameter that Gauss–Newton steps see first, and half the relative loss below which they do.
 _ROWS_PER_STEP, _EXPLAINED = 4, 1e-4
 # Gauss–Newton steps at a time, how often, and a share of the loss that so many steps have to take off.
-_BATCH, _BATCHES, _STANDING = 10, 5, 1e-5
-# A share of the loss that a last descent has to take off with every step.
+# The last without and with noise.
+_BATCH, _BATCHES, _STANDING = 10, 5, (1e-5, 1e-3)
+# A share of a loss with noise that a last descent has to take off with every step.
 _TOO_LITTLE = 1e-7
 
 
@@ -81,14 +82,16 @@ def refine(problem: Problem, network: Network, *, steps: int = 1000) -> Refined:
             runs["gauss_newton"] = gauss_newton(loss, params, steps=_BATCH, progress=progress)
             params = runs["gauss_newton"].params
             # Kinks of single rows stop it for good where noise is left.
-            standing = runs["gauss_newton"].value > (1 - _STANDING) * value
+            noisy = runs["gauss_newton"].value > _EXPLAINED * square
+            standing = runs["gauss_newton"].value > (1 - _STANDING[noisy]) * value
             value = runs["gauss_newton"].value
             if standing or runs["gauss_newton"].status == "converged":
                 break
     if "gauss_newton" not in runs or runs["gauss_newton"].status != "converged":
         limit = 300 if dense else steps
         # Kinks of single rows let a loss with noise fall for a thousand steps, by less than errors of its weights show.
-        slow = 0.0 if dense else _TOO_LITTLE * float(loss.value(params))
+        stands = "gauss_newton" in runs and runs["gauss_newton"].value > _EXPLAINED * square
+        slow = _TOO_LITTLE * runs["gauss_newton"].value if stands else 0.0
         runs["lbfgs"] = lbfgs(
             loss, params, steps=limit, tolerance=1e-14, target=enough, decrease=slow, progress=progress
         )
