@@ -16,6 +16,7 @@ import numpy as np
 from planted.methods._problem import Problem
 from planted.methods._row_facts import confirmed
 from planted.methods._search import Attempt, Search
+from planted.methods._sparse import sparse_runs
 from planted.methods._verdict import EXACT
 from planted.networks import Network
 from planted.numerics import random
@@ -63,7 +64,9 @@ def direct_runs(search: Search, problem: Problem, work: float = USUAL) -> int:
     determined = d == problem.n_features and act.name != "quadratic"
     if not (few and determined and act.on_host):
         return 0
-    return min(_RUNS, int(work / (n * (search.width * (d + problem.free.bias)) ** 2)))
+    runs = min(_RUNS, int(work / (n * (search.width * (d + problem.free.bias)) ** 2)))
+    # Without neurons that are exchanged, few runs find nothing that thinned-out ones do not.
+    return 0 if work == USUAL and runs <= _FIRST and sparse_runs(search, problem) else runs
 
 
 def direct_attempts(
