@@ -51,7 +51,7 @@ def run(source: Path, index: int, first: int, count: int) -> dict:
 
 
 def recovered(result: dict) -> int:
-    """Teachers whose weights are right: to a millionth, with noise to a tenth as `planted bench` has it."""
+    """Teachers whose weights are right: to a millionth, with noise to a tenth, where `planted bench` is stricter."""
     return sum(error < (1e-6 if not result["noise"] else 0.1) for error in result["errors"])
 
 

@@ -395,7 +395,7 @@ def _cause(facts: Facts) -> tuple[str, str]:
     others = "more filters" if facts.filters else "more neurons"
     tried = ["a new search", "biases or an intercept" if facts.labels else parts, "another activation", others]
     none = f"neither {', nor '.join(tried[:1] + tried[1 + facts.filters :])} explain clearly more"
-    if cause.before < NEARLY:
+    if cause.before < NEARLY and not facts.labels:
         return (
             f"{none}, but so little of the held-out rows is left ({cause.before:.0e} of the variance) that the search "
             "may have ended next to the network that made them",
