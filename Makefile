@@ -17,7 +17,7 @@ QUICK  := tests/networks tests/numerics tests/reading tests/datasets/test_datase
   src/planted/networks src/planted/numerics src/planted/activations src/planted/cli src/planted/datasets
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick slow check format bench lock clean browser gallery part joined docs animation
+.PHONY: help demo test quick slow coverage check format bench lock clean browser gallery part joined docs animation
 
 help:            ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
@@ -41,6 +41,9 @@ quick: $(STAMP)  ## run a part of the tests in a minute, for the loop while deve
 
 slow: $(STAMP)   ## run the slow tests: faults of a cluster, every scikit-learn check of the default, larger recoveries
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
+
+coverage: $(STAMP) browser ## run the tests and print the share of lines that they run, a line a file
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --cov=planted --cov-report=term
 
 check: $(STAMP)  ## lint, formatting, types
 	$(BIN)/ruff check .
