@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from planted import activations
 from planted.activations import _sigmoids
 
 
@@ -65,3 +66,16 @@ def test_derivatives_of_any_order_are_those_of_tanh():
             np.testing.assert_allclose(own, other, rtol=0, atol=1e-12)
             own, other = (jax.vmap(nested(f, order))(z) for f in (_sigmoids.logistic, jax.lax.logistic))
             np.testing.assert_allclose(own, other, rtol=0, atol=1e-12)
+
+
+def test_gradients_take_the_slope_from_the_value_and_derivatives_keep_its_digits():
+    act, z = activations.get("tanh"), np.array([-30.0, -3.0, 0.0, 1e-9, 0.5, 25.0])
+    with jax.enable_x64(True):
+        x = jnp.asarray(z)
+        np.testing.assert_allclose(act.derivative(x), 1 / np.cosh(z) ** 2, rtol=1e-14)
+        np.testing.assert_allclose(act.derivative(x, 2), -2 * np.tanh(z) / np.cosh(z) ** 2, rtol=1e-14)
+        gradient = jax.vmap(jax.grad(act.function))(x)
+        np.testing.assert_allclose(gradient, 1 / np.cosh(z) ** 2, rtol=0, atol=4 * np.finfo(float).eps)
+        program = jax.jit(jax.value_and_grad(act.function)).lower(x[0]).as_text()
+    # One exponential and one division for both.
+    assert program.count("stablehlo.divide") == 1

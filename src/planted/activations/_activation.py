@@ -33,6 +33,7 @@ class Activation:
         name: the name that `get` knows, or that of the caller's function.
         parameters: pairs (name, value), such as (("b", 10.0),).
         function: φ itself, elementwise and JAX-traceable.
+        slope: φ' by itself, where `jax.grad` of `function` takes it from the value of φ and loses digits; or None.
         kinks: places where φ or one of its derivatives jumps.
         centred_parity: parity of φ(z) − offset − tilt·z: "even", "odd" or None.
         offset: 1/2 for the sigmoids, which are odd about it; otherwise 0.
@@ -65,6 +66,7 @@ class Activation:
     image: tuple[float, float] | None = None
     coefficients: Callable[[int, float], float] | None = None
     centre: float = 0.0
+    slope: Callable[[Any], Any] | None = None
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{key}={value!r}' for key, value in self.parameters)})"
@@ -108,7 +110,7 @@ class Activation:
         if isinstance(z, jax.Array):
             if not jnp.issubdtype(z.dtype, jnp.floating):
                 z = z.astype(float)
-            return _differentiate(self.function, order)(z)
+            return _derivative(self, order)(z)
         return _evaluate(self, order, np.asarray(z, dtype=np.float64))
 
     @property
@@ -275,9 +277,15 @@ def _differentiate(function: Callable[[Any], Any], order: int) -> Callable[[Any]
     return lambda z: jax.jvp(lower, (z,), (jnp.ones_like(z),))[1]
 
 
+def _derivative(activation: Activation, order: int) -> Callable[[Any], Any]:
+    if order == 0 or activation.slope is None:
+        return _differentiate(activation.function, order)
+    return _differentiate(activation.slope, order - 1)
+
+
 @lru_cache(maxsize=256)
 def _compiled(activation: Activation, order: int) -> Callable[[Any], Any]:
-    return jax.jit(_differentiate(activation.function, order))
+    return jax.jit(_derivative(activation, order))
 
 
 @lru_cache(maxsize=256)

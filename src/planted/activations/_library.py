@@ -245,10 +245,11 @@ def _tanh() -> Activation:
     return Activation(
         "tanh",
         (),
-        _chain(tanh, *logistic_orders(2.0, scale=2.0)[1:]),
+        tanh,
         centred_parity="odd",
         bounds=(1.0, *logistic_bounds(2.0, scale=2.0)[1:]),
         image=(-1.0, 1.0),
+        slope=_chain(*logistic_orders(2.0, scale=2.0)[1:]),
     )
 
 
