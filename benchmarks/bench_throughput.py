@@ -2,13 +2,14 @@
 
     python benchmarks/bench_throughput.py [repeats] [processor]
 
-A gradient of n rows, d inputs and k neurons is two products of large matrices, X Wᵀ and UᵀX; a Gauss–Newton product is
-three, X Wᵀ, X Vᵀ and UᵀX. These are timed alone, on the same rows in one piece and in blocks of 8,192, by NumPy's
-library and by JAX, and by JAX once more as W Xᵀ and Uᵀ (k, n) times X, all in turns in one process; the fastest of the
-five is what the machine can do. Calls are repeated for a tenth of a second before one is timed: threads of NumPy's
-library go on waiting for work for some time, which the next computation would pay for. The ratio of medians is printed.
-With "processor" the processor's time counts instead of the clock's: on one core (OMP_NUM_THREADS=1 taskset -c 0) that
-says the same on a machine that is not quiet.
+A gradient of n rows, d inputs and k neurons is two products of large matrices, X Wᵀ and UᵀX; a Gauss–Newton product
+is three, X Wᵀ, X Vᵀ and UᵀX. These are timed alone, on the same rows in one piece and in blocks of 8,192, by NumPy's
+library and by JAX, by JAX once more as W Xᵀ and Uᵀ (k, n) times X, and so in the blocks that our rows are cut into
+with W and V in one matrix, all in turns in one process; the fastest of the six is what the machine can do. Calls are
+repeated for a tenth of a second before one is timed: threads of NumPy's library go on waiting for work for some time,
+which the next computation would pay for. The ratio of medians is printed. With "processor" the processor's time
+counts instead of the clock's: on one core (OMP_NUM_THREADS=1 taskset -c 0) that says the same on a machine that is
+not quiet.
 
 Beside it stands the ratio to these products plus the n·k activations alone, by the faster of NumPy and JAX: no
 gradient can do without them, and where d is small they cost as much as the products. Front doors compute in float64;
@@ -72,6 +73,18 @@ def _across(blocks: Any, weights: tuple[Any, ...], u: Any) -> Any:
     return jax.lax.scan(add, (jnp.zeros_like(weights[0]), jnp.zeros(len(weights[0]), blocks.dtype)), (blocks, u))[0]
 
 
+@jax.jit
+def _at_once(blocks: Any, weights: tuple[Any, ...], u: Any) -> Any:
+    """The same with the weights below one another: one product with the rows for all of them."""
+    both = jnp.concatenate(weights)
+
+    def add(total: Any, block: Any) -> Any:
+        rows, part = block
+        return (total[0] + part @ rows, total[1] + (both @ rows.T)[:, 0]), None
+
+    return jax.lax.scan(add, (jnp.zeros_like(weights[0]), jnp.zeros(len(both), blocks.dtype)), (blocks, u))[0]
+
+
 def _numpy_blocks(x: np.ndarray, weights: tuple[np.ndarray, ...], u: np.ndarray) -> np.ndarray:
     total = np.zeros_like(weights[0])
     for start in range(0, len(x), BLOCK):
@@ -98,7 +111,11 @@ def compared(
         loss = Squared.on(ArrayRows(jnp.asarray(x), jnp.asarray(y)), activation)
         held = tuple(jnp.asarray(array) for array in (x, u))
         several = jnp.asarray(weights), jnp.asarray(other)
-        across = held[0].reshape(-1, BLOCK, d), jnp.asarray(u.reshape(-1, BLOCK, k).transpose(0, 2, 1).copy())
+
+        def cut(size: int) -> tuple[Any, Any]:
+            return held[0].reshape(-1, size, d), jnp.asarray(u.reshape(-1, size, k).transpose(0, 2, 1).copy())
+
+        across, own = cut(BLOCK), cut(loss.rows.blocks["x"].shape[1])
         for what, count, ours in (
             ("gradient", 1, lambda: _gradient(loss, params)),
             ("Gauss–Newton product", 2, lambda: curvature_product(loss, params, direction)),
@@ -108,6 +125,7 @@ def compared(
                 "JAX": lambda count=count: _one_piece(held[0], several[:count], held[1]),
                 "JAX in blocks": lambda count=count: _blocks(held[0], several[:count], held[1]),
                 "JAX across": lambda count=count: _across(across[0], several[:count], across[1]),
+                "JAX at once": lambda count=count: _at_once(own[0], several[:count], own[1]),
                 "NumPy": lambda count=count: ([x @ w.T for w in (weights, other)[:count]], u.T @ x),
                 "NumPy in blocks": lambda count=count: _numpy_blocks(x, (weights, other)[:count], u),
                 "activation, JAX": lambda: by_jax(held[1]),
@@ -125,12 +143,12 @@ def compared(
                     if turn:
                         seconds[way].append(clock() - began)
             median = {way: statistics.median(each) for way, each in seconds.items()}
-            own = min(median[way] for way in ways if way.startswith("activation"))
+            activated = min(median[way] for way in ways if way.startswith("activation"))
             best = min((way for way in ways if way != "ours" and "activation" not in way), key=median.__getitem__)
             print(
                 f"{n:>8,} × {d}, {k} {name} {np.dtype(dtype).name}: {what} {1e3 * median['ours']:.1f} ms, "
                 f"its products {1e3 * median[best]:.1f} ms ({best}), ratio {median['ours'] / median[best]:.2f}, "
-                f"with the activation {median['ours'] / (median[best] + own):.2f}",
+                f"with the activation {median['ours'] / (median[best] + activated):.2f}",
                 flush=True,
             )
 

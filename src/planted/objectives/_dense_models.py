@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -127,8 +128,29 @@ class Dense(Model):
 
     def predict(self, params: Params, x: jax.Array) -> jax.Array:
         """Network outputs (r,) or (r, m) for rows x (r, d)."""
+        return self._outward(params, self._by_neuron(params, x), x)
+
+    def linearised(
+        self, params: Params, direction: Params, x: jax.Array
+    ) -> tuple[jax.Array, jax.Array, Callable[[jax.Array], Params]]:
+        """As of any model, with pre-activations and their change by one product with the rows."""
+        both = jax.tree.map(lambda at, change: jnp.stack([at, change]), named(params), named(direction))
+        k, d = both["weights"].shape[1:]
+        z = (both["weights"].reshape(2 * k, d) @ x.T).reshape(2, k, len(x))
+        z, dz = z + both["bias"][:, :, None] if self.bias else z
+        value, linear = jax.linearize(lambda at, z: self._outward(at, z, x), params, z)
+
+        def transposed(change: jax.Array) -> Params:
+            outward, by_neuron = jax.linear_transpose(linear, params, z)(change)
+            (inward,) = jax.linear_transpose(lambda at: self._by_neuron(at, x), params)(by_neuron)
+            return jax.tree.map(jnp.add, outward, inward)
+
+        return value, linear(direction, dz), transposed
+
+    def _outward(self, params: Params, z: jax.Array, x: jax.Array) -> jax.Array:
+        """Network outputs (r,) or (r, m) from pre-activations (k, r)."""
         _, output = split(params, self.output)
-        value = (output @ self.feature(self._by_neuron(params, x))).T
+        value = (output @ self.feature(z)).T
         if self.intercept:
             value = value + params["intercept"]
         return value + x @ params[self.linear_part].T if self.skip else value
@@ -368,9 +390,9 @@ class MeanOfProbabilities(Dense):
             raise ValueError(f"params has {sorted(arrays)}, but the outputs are 1/k")
         super().check_shapes(arrays, row_shape)
 
-    def predict(self, params: Params, x: jax.Array) -> jax.Array:
-        """P(y = 1) (r,) for rows x (r, d)."""
-        return jnp.mean(self.activation(self._by_neuron(params, x)), axis=0)
+    def _outward(self, params: Params, z: jax.Array, x: jax.Array) -> jax.Array:
+        """P(y = 1) (r,) from pre-activations (k, r)."""
+        return jnp.mean(self.activation(z), axis=0)
 
     def complement(self, params: Params, x: jax.Array) -> jax.Array:
         """P(y = 0) (r,)."""

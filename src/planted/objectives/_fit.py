@@ -252,10 +252,9 @@ def block_scores(block: Block, objective: Fit, params: Params) -> jax.Array:
 
 def block_curvature_product(block: Block, objective: Fit, params: Params, direction: Params) -> Params:
     """Σ weight JᵀCJ·direction over a block, without its Jacobian."""
-    value, linear = jax.linearize(lambda at: objective.predict(at, block["x"]), params)
-    bent = _curved(objective.loss.curvature(value, block["y"]), linear(direction))
-    (back,) = jax.linear_transpose(linear, params)(block["weight"].reshape(-1, *[1] * (bent.ndim - 1)) * bent)
-    return back
+    value, change, transposed = objective.model.linearised(params, direction, block["x"])
+    bent = _curved(objective.loss.curvature(value, block["y"]), change)
+    return transposed(block["weight"].reshape(-1, *[1] * (bent.ndim - 1)) * bent)
 
 
 def block_energy(block: Block) -> jax.Array:

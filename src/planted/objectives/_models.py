@@ -9,6 +9,7 @@ stand for the same function one is canonical; `normalised` is the part of that c
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -133,6 +134,14 @@ class Model(Pytree):
     @abstractmethod
     def predict(self, params: Params, x: jax.Array) -> jax.Array:
         """Predictions (r,) or (r, m) for rows x, traceable."""
+
+    def linearised(
+        self, params: Params, direction: Params, x: jax.Array
+    ) -> tuple[jax.Array, jax.Array, Callable[[jax.Array], Params]]:
+        """Predictions for rows x, their derivative along `direction` and the derivative's transpose; traceable."""
+        value, linear = jax.linearize(lambda at: self.predict(at, x), params)
+        transposed = jax.linear_transpose(linear, params)
+        return value, linear(direction), lambda change: transposed(change)[0]
 
     @abstractmethod
     def preactivations(self, params: Params, x: jax.Array) -> jax.Array:
