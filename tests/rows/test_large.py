@@ -278,6 +278,28 @@ def test_a_worker_of_our_own_cluster_computes_in_one_thread(cluster):
     assert set(names.values()) == {1}
 
 
+def test_blocks_that_one_worker_holds_are_shared_out(cluster):
+    from planted.rows import ChunkedRows
+    from planted.rows._remote import RemoteChunk, as_block
+
+    X = np.random.default_rng(0).standard_normal((800, 3))
+    y = np.tanh(X[:, 0])
+    one, _ = cluster.client.nthreads()
+
+    def held(array):
+        return cluster.client.submit(as_block, array, workers=[one], pure=False)
+
+    starts = range(0, 800, 100)
+    chunks = tuple(RemoteChunk(held(X[i : i + 100]), held(y[i : i + 100]), i, 100) for i in starts)
+    spread = Squared.on(ChunkedRows(chunks, (3,), cluster, ("a", "b", "c")), activations.get("tanh"))
+    params, memory = {"weights": np.eye(2, 3), "output": np.ones(2)}, Squared(X, y, "tanh")
+    # The second pass knows that sums are small, asks where blocks are and has half of them moved.
+    for _ in range(3):
+        assert spread.value(params) == pytest.approx(memory.value(params), rel=1e-14)
+    assert [len(bundle) for bundle in cluster.places[1]] == [4, 4]
+    assert np.array_equal(chunks[-1].load()[0], X[700:])
+
+
 def test_workers_keep_a_core_only_where_there_is_one_for_each():
     code = """
 import os

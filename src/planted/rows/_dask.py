@@ -7,25 +7,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from planted.rows._chunks import (
-    Arrays,
-    Chunk,
-    ChunkedRows,
-    Engine,
-    RowsLostError,
-    Scratch,
-    Work,
-    combined,
-    fold_arrays,
-    laid_out,
-)
+from planted.rows._chunks import Chunk, ChunkedRows, Engine, RowsLostError, Work, combined, fold_arrays
 from planted.rows._files import file_rows
+from planted.rows._remote import (
+    RemoteChunk,
+    add_up,
+    as_block,
+    moves,
+    run_on_block,
+    run_on_bundle,
+    run_on_chunk,
+    same,
+    source,
+)
 
 try:
     import dask
@@ -47,79 +46,6 @@ _PLACES_HOLD = 16
 _INLINE_BYTES = 100_000
 _GATHERED_BYTES = 2**24
 _LOST = (FutureCancelledError, distributed.CancelledError, TimeoutError, OSError, RuntimeError)
-
-
-@dataclass(frozen=True, eq=False)
-class RemoteChunk:
-    """A block of a Dask collection: futures of its inputs and targets."""
-
-    x: Any
-    y: Any
-    start: int
-    rows: int
-
-    def load(self, scratch: Scratch | None = None) -> Arrays:
-        """The rows themselves, brought here."""
-        return _as_arrays(self.x.result(), self.y.result())
-
-    def in_target_units(self, unit: float) -> RemoteChunk:
-        """The same block with its targets divided by `unit`, where they are."""
-        return replace(self, y=self.y.client.submit(np.divide, self.y, unit, pure=False))
-
-
-def _as_arrays(x: Any, y: Any) -> Arrays:
-    inputs = np.asarray(x)
-    if inputs.dtype != np.float32:
-        inputs = np.asarray(inputs, np.float64)
-    return np.ascontiguousarray(inputs), np.ascontiguousarray(np.asarray(y).reshape(len(inputs)), inputs.dtype), None
-
-
-def as_block(block: Any) -> np.ndarray:
-    """A block as passes want it: in order, of float32 or float64, and where JAX uses it without a copy.
-
-    >>> block = as_block(np.ones((3, 2), int))
-    >>> block.dtype.name, block.ctypes.data % 64
-    ('float64', 0)
-    """
-    array = np.asarray(block)
-    return laid_out(array if array.dtype == np.float32 else np.asarray(array, np.float64))
-
-
-def run_on_block(x: Any, y: Any, start: int, task: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """A worker's part: `task` on a block that it holds."""
-    return task(_as_arrays(x, y), start, *args)
-
-
-def run_on_chunk(chunk: Chunk, task: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """A worker's part: `task` on a chunk that it loads."""
-    return task(chunk.load(), chunk.start, *args)
-
-
-def run_on_bundle(sources: list[Any], args: tuple[Any, ...]) -> list[Any]:
-    """A worker's part of a pass over several chunks, one after the other."""
-    sums = []
-    for source in sources:
-        if isinstance(source, tuple):
-            x, y, start = source
-            sums.append(run_on_block(x, y, start, fold_arrays, args))
-        else:
-            sums.append(run_on_chunk(source, fold_arrays, args))
-    return sums
-
-
-def _source(chunk: Chunk) -> Any:
-    """What a worker needs to have a chunk's rows."""
-    return (chunk.x, chunk.y, chunk.start) if isinstance(chunk, RemoteChunk) else chunk
-
-
-def add_up(combine: str, results: list[Any]) -> Any:
-    """Combine some chunks' results, on a worker or here."""
-    return combined(combine, iter(results))
-
-
-def same(value: Any) -> Any:
-    """`value`: a task, unlike scattered data, can be run again when its worker is lost."""
-    return value
 
 
 class DaskEngine(Engine):
@@ -199,7 +125,7 @@ class DaskEngine(Engine):
         """The same sums, of the same chunks in the same order, from fewer tasks: their results are added up here."""
         bundles = self._bundles(chunks)
         args = self._sent((work,))
-        futures = self._calls(run_on_bundle, [([_source(chunks[i]) for i in bundle], args) for bundle in bundles])
+        futures = self._calls(run_on_bundle, [([source(chunks[i]) for i in bundle], args) for bundle in bundles])
         results: list[Any] = [None] * len(chunks)
         done = 0
         for bundle, future in zip(bundles, futures, strict=True):
@@ -212,7 +138,8 @@ class DaskEngine(Engine):
     def _bundles(self, chunks: Sequence[Chunk]) -> list[list[int]]:
         """Numbers of chunks that one task takes: blocks that are on one worker, or consecutive chunks of files.
 
-        Where blocks are is asked again every few passes, as they move when a worker is lost.
+        Where blocks are is asked again every few passes, as they move when a worker is lost. Blocks are moved where
+        one worker has more of them than others: which worker computes a block first is a matter of chance.
         """
         if self.places is not None and self.places[0] is chunks and self.counts.passes < self.places[2]:
             return self.places[1]
@@ -223,20 +150,41 @@ class DaskEngine(Engine):
             threads = self.client.nthreads() if held else {}
         except _LOST as error:
             raise self._lost(error) from None
+        known = len(held) == len(chunks) and all(where.get(future.key) for future in held)
         few = max(1, min(_BUNDLE, len(chunks) // _GROUP))
         for index, chunk in enumerate(chunks):
             # A block whose place is not known is a task of its own.
-            place = (where.get(chunk.x.key) or ("lost", index)) if isinstance(chunk, RemoteChunk) else index // few
+            place = (
+                (where.get(chunk.x.key) or (("lost", index),))[0] if isinstance(chunk, RemoteChunk) else index // few
+            )
             places.setdefault(place, []).append(index)
+        if known:
+            places = self._levelled(chunks, places, threads)
         bundles = []
         for place, mine in places.items():
             # As many tasks of one size as keep every thread of the worker busy.
-            parts = max(-(-len(mine) // _BUNDLE), threads.get(place[0], 1) if isinstance(place, tuple) else 1)
+            parts = max(-(-len(mine) // _BUNDLE), threads.get(place, 1))
             size = -(-len(mine) // parts)
             bundles += [mine[i : i + size] for i in range(0, len(mine), size)]
-        if all(where.get(future.key) for future in held):
+        if known or not held:
             self.places = (chunks, bundles, self.counts.passes + _PLACES_HOLD)
         return bundles
+
+    def _levelled(
+        self, chunks: Sequence[Any], places: dict[str, list[int]], threads: dict[str, int]
+    ) -> dict[str, list[int]]:
+        """The places of blocks after those have been moved of which a worker has too many."""
+        moved = moves(places, [chunk.rows for chunk in chunks], threads)
+        try:
+            for index, address in moved.items():
+                chunks[index].move(address)
+        except _LOST as error:
+            raise self._lost(error) from None
+        level: dict[str, list[int]] = {}
+        for place, mine in places.items():
+            for index in mine:
+                level.setdefault(moved.get(index, place), []).append(index)
+        return {place: sorted(mine) for place, mine in level.items()}
 
     def _observe(self, done: int, total: int) -> None:
         if self.observer is not None:
