@@ -55,6 +55,21 @@ def test_weights_of_rows_repeat_them():
     assert rows.at(start).value * 80 == pytest.approx(again.at(start).value * times.sum(), rel=1e-12)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_columns_are_cleared_of_the_linear_ones(order, overwrite, monkeypatch):
+    """Whether a basis of the nuisance columns is kept apart or not, and however the columns lie."""
+    rows, start = problem("tanh", weighted=True)
+    columns = np.asarray(np.random.default_rng(5).standard_normal((80, 3)), order=order)
+    linear = np.column_stack([rows.nuisance, rows.features(rows.X @ start.T)]) * rows.weight[:, None]
+    wanted = columns - linear @ np.linalg.lstsq(linear, columns, rcond=None)[0]
+    for many in (100, 1):
+        monkeypatch.setattr(_projection, "_MANY_COLUMNS", many)
+        given = columns.copy(order=order)
+        assert rows.at(start).cleared(given, overwrite=overwrite) == pytest.approx(wanted, abs=1e-12)
+        assert overwrite or np.array_equal(given, columns)
+
+
 def test_weak_neuron_beside_strong_ones():
     rng = np.random.default_rng(1)
     X = np.column_stack([rng.standard_normal((400, 4)), np.ones(400)])

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg.blas import dsyrk
+from scipy.linalg.blas import dgemm, dsyrk
 
 from planted.activations import Activation
 from planted.numerics.progress import Progress, silent
@@ -181,10 +181,13 @@ class ProjectedPoint:
     length: float = np.inf
     fixed: np.ndarray | None = None
 
-    def cleared(self, columns: np.ndarray) -> np.ndarray:
-        """What the linear columns leave of others (n, c)."""
-        left = columns - self.basis @ (self.basis.T @ columns)
-        return left if self.fixed is None else left - self.fixed @ (self.fixed.T @ left)
+    def cleared(self, columns: np.ndarray, *, overwrite: bool = False) -> np.ndarray:
+        """What the linear columns leave of others (n, c), in the place of those if they may be overwritten."""
+        for basis in (self.basis,) if self.fixed is None else (self.basis, self.fixed):
+            # Subtracted as the product is made: one more array of this size takes longer to write than to compute.
+            columns = dgemm(-1.0, (basis.T @ columns).T, basis.T, 1.0, columns.T, overwrite_c=overwrite).T
+            overwrite = True
+        return columns
 
     @property
     def output(self) -> np.ndarray:
@@ -254,7 +257,7 @@ class _VariableProjection(Solver):
             slope = slope * self.problem.weight[:, None]
         output, n = point.output, len(X)
         tangent = (slope[:, :, None] * X[:, None, :]).reshape(n, -1)
-        tangent = point.cleared(tangent)
+        tangent = point.cleared(tangent, overwrite=True)
         # The upper triangle alone, which is what the factorisation reads.
         curvature = dsyrk(1.0 / n, tangent.T)
         k, q = rows.shape
@@ -274,7 +277,7 @@ class _VariableProjection(Solver):
             state.model = self._equations(state)
             state.gradient_norm = float(np.linalg.norm(state.model[1]))
         curvature, downhill, diagonal, _ = state.model
-        damped = curvature.copy()
+        damped = curvature.copy(order="F")
         damped[np.diag_indices(len(damped))] += state.damping * diagonal
         try:
             factor = scipy.linalg.cho_factor(damped, check_finite=False, overwrite_a=True)
