@@ -13,6 +13,9 @@ from planted.starts.output_layer import nearest_signs
 # Signs are right where what they miss is this small beside the sum; and how many patterns are compared otherwise.
 _MATCHED = 1e-6
 _ENUMERATED, _HALVED, _COMPARED = 14, 40, 4096
+# Rows on which most patterns are refuted, patterns that all rows see at a time, and the share of the largest terms
+# below which a value has no sign.
+_FEW, _BLOCK, _NO_SIGN = 100, 64, 1e-9
 
 
 def orientation(
@@ -101,6 +104,60 @@ def signs_of_sum(columns: np.ndarray, goal: np.ndarray) -> np.ndarray:
         patterns = _halved(columns, goal)
     patterns = np.vstack([rounded, patterns])
     return patterns[int(missed(patterns).argmin())]
+
+
+def one_sided(terms: np.ndarray, linear: np.ndarray, *, turned: bool = False) -> np.ndarray | None:
+    r"""Signs s (j,) for which linear − terms·s, terms (n, j), has one sign in all rows; None if none are found.
+
+    Those with the fewest −1 are taken; at least one is −1 if some are to be `turned`. Every pattern of up to 14 is
+    looked at; of more, those with at most two −1, and those that turns one by one lead to.
+
+    Examples
+    --------
+    >>> one_sided(np.array([[1.0], [-2.0]]), np.array([1.0, 2.0]))
+    array([1.])
+    >>> one_sided(np.array([[1.0], [2.0]]), np.array([2.0, -3.0])) is None
+    True
+    """
+    count = terms.shape[1]
+    if count <= _ENUMERATED:
+        patterns = _patterns(count)
+    else:
+        pairs = np.triu_indices(count + 1)
+        patterns = np.ones((len(pairs[0]), count + 1))
+        for places in pairs:
+            patterns[np.arange(len(patterns)), places] = -1.0
+        patterns = np.vstack([patterns[:, :count], _descended(terms, linear), _descended(-terms, -linear)])
+    order = np.argsort(np.sum(patterns < 0, axis=1), kind="stable")
+    patterns = patterns[order]
+    if turned:
+        patterns = patterns[np.any(patterns < 0, axis=1)]
+    floor = _NO_SIGN * float(np.max(np.abs(linear) + np.abs(terms).sum(axis=1), initial=0.0))
+
+    def on_one_side(some: np.ndarray, rows: slice) -> np.ndarray:
+        left = linear[rows, None] - terms[rows] @ some.T
+        return np.all(left >= -floor, axis=0) | np.all(left <= floor, axis=0)
+
+    patterns = patterns[on_one_side(patterns, slice(_FEW))]
+    for first in range(0, len(patterns), _BLOCK):
+        block = patterns[first : first + _BLOCK]
+        sided = block[on_one_side(block, slice(None))]
+        if len(sided):
+            return sided[0]
+    return None
+
+
+def _descended(terms: np.ndarray, linear: np.ndarray) -> np.ndarray:
+    """Signs s (j,) from which turning any one leaves no less of linear − terms·s below zero."""
+    sign = np.ones(terms.shape[1])
+    left = linear - terms @ sign
+    while True:
+        below = np.sum(np.minimum(left[:, None] + 2 * terms * sign, 0.0) ** 2, axis=0)
+        place = int(below.argmin())
+        if below[place] >= np.sum(np.minimum(left, 0.0) ** 2):
+            return sign
+        left = left + 2 * terms[:, place] * sign[place]
+        sign[place] = -sign[place]
 
 
 def _patterns(count: int) -> np.ndarray:

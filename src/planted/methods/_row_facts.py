@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from planted.methods._orient import one_sided
 from planted.methods._verdict import (
     AT_KINK,
     INACTIVE,
@@ -22,8 +23,6 @@ from planted.numerics.decompositions import svd
 
 _SPANNING = 10
 """Rows an input that are looked at first where all of them may span every direction."""
-_TURNED_TOGETHER = 8
-"""Neurons up to which every set of them is turned around, beyond which pairs are."""
 
 
 def off_kinks(network: Kind, X: np.ndarray) -> np.ndarray:
@@ -98,15 +97,13 @@ def exchangeable(network: Network, X: np.ndarray) -> str:
             return f"neurons {i} and {j} cancel to a linear function, which other neurons could be as well"
     z = network.preactivations(X)
     for one in np.flatnonzero(np.all(z > 0, axis=0) | np.all(z < 0, axis=0)):
-        linear = network.output[one] * phi(z[:, one])
         others = [j for j in range(network.n_hidden) if j != one]
-        most = len(others) if len(others) <= _TURNED_TOGETHER else 2
-        for count in range(1, most + 1):
-            for turned in combinations(others, count):
-                left = linear + 2 * phi.tilt * z[:, turned] @ network.output[list(turned)]
-                if np.all(left >= 0) or np.all(left <= 0):
-                    which = f"neuron{'s' * (count > 1)} {', '.join(map(str, turned))}"
-                    return f"neuron {one} is linear at all rows, and could be another one with {which} turned around"
+        terms = phi.tilt * z[:, others] * network.output[others]
+        signs = one_sided(terms, network.output[one] * phi(z[:, one]) + terms.sum(axis=1), turned=True)
+        if signs is not None:
+            turned = [str(j) for j, sign in zip(others, signs, strict=True) if sign < 0]
+            which = f"neuron{'s' * (len(turned) > 1)} {', '.join(turned)}"
+            return f"neuron {one} is linear at all rows, and could be another one with {which} turned around"
     return ""
 
 

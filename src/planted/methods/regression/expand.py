@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from planted.methods._direct import AGREEING, LONG, agreeing, direct_attempts, direct_network
+from planted.methods._linear_neurons import with_linear_neurons
 from planted.methods._method import Method
 from planted.methods._observations import observations
 from planted.methods._orient import orientation
@@ -40,6 +41,8 @@ _IDLE = 4
 _ROWS_PER_WEIGHT = 6
 # A relative loss below which descending further moves weights by rounding errors only.
 _ROUNDING = 1e-25
+# A relative loss above which the signs of neurons are wrong where a run explained its rows.
+_NEAR = 1e-6
 # Mean squared difference of two networks, as a share of what one leaves, beyond which they are never one.
 _MOST_CHANCE = 0.5
 # Steps after which two networks are compared.
@@ -75,6 +78,8 @@ def start(problem: Problem) -> Start:
             wider = replace(white, free=replace(free, intercept=True))
             near = replace(search, free=wider.free).network(attempt.params)
             network = _reoriented(_refined(wider, near).network)
+        if attempt.loss <= EXACT and 2 * _loss(white, network) > _NEAR * white.survey.variance:
+            network = with_linear_neurons(search, attempt) or network
         settled = _settled(problem, white, network, search.whitening)
         done = _refined(white, network) if settled is None else settled
         own = search.whitening.network(done.network) if settled is None else settled.network
@@ -169,13 +174,18 @@ def _structured(problem: Problem, network: Network) -> bool:
     return bool(p_value < LEVEL)
 
 
+def _loss(problem: Problem, network: Network) -> float:
+    """½ mean squared residual of the sample."""
+    survey = problem.survey
+    squares = np.sum((network.predict(survey.X) - survey.y).reshape(len(survey.y), -1) ** 2, axis=1)
+    return 0.5 * float(np.average(squares, weights=survey.weight))
+
+
 def _refined(problem: Problem, network: Network) -> Refined:
     """The network at the minimum of its loss; as it is where it explains the rows to rounding already."""
-    survey = problem.survey
     if problem.activation.on_host:
-        squares = np.sum((network.predict(survey.X) - survey.y).reshape(len(survey.y), -1) ** 2, axis=1)
-        loss = 0.5 * float(np.average(squares, weights=survey.weight))
-        if 2 * loss <= _ROUNDING * survey.variance:
+        loss = _loss(problem, network)
+        if 2 * loss <= _ROUNDING * problem.survey.variance:
             return Refined(network, loss)
     return refine(problem, network)
 
