@@ -15,7 +15,7 @@ from planted.methods import METHODS, Free, Problem
 from planted.methods._merge import merge
 from planted.methods._orient import orientation
 from planted.methods._search import Schedule, Search
-from planted.methods._second_order import Move, second_order_run
+from planted.methods._second_order import Move, descend_from, second_order_run
 from planted.objectives import SymmetricPart, symmetric_part
 from planted.starts import expanded_start
 from planted.starts.output_layer import nearest_signs
@@ -193,6 +193,31 @@ def test_a_local_minimum_is_left_by_new_neurons_where_residuals_have_structure()
         assert other.grown
         best = min(best, other, key=lambda attempt: attempt.loss)
     assert best.loss < 1e-20
+
+
+def test_a_minimum_that_leaves_next_to_nothing_is_left_by_exchanging_neurons():
+    data = datasets.make_trained(1200, 10, source="friedman2", activation="sigmoid", random_state=65)
+    search = Search.of(Problem.of(data.X, data.y, 10, "sigmoid", free=Free(bias=True, intercept=True)))
+    weights = data.teacher.weights @ np.linalg.inv(search.whitening.matrix).T
+    hidden = np.column_stack([weights, data.teacher.bias + data.teacher.weights @ search.whitening.shift])
+    moved = hidden * (1 + 0.3 * np.random.default_rng(1).standard_normal(hidden.shape))
+    stuck = descend_from(search, moved)
+    assert 1e-12 < stuck.loss < 1e-8
+    other = second_order_run(search, Move(1.0, grown=True), np.array([1, 0]), stuck)
+    assert other.loss < 1e-20
+    assert other.grown
+    assert other.explaining_width == 10
+
+
+@pytest.mark.parametrize("seed", [8, 9, 23])
+def test_few_distinct_rows_determine_neurons_without_a_linear_part(seed):
+    """32 distinct rows of 0/1: beside a free linear part they leave neurons open that they determine without."""
+    data = datasets.make_planted(
+        300, 5, 3, weights="gaussian", output="mixed", bias=True, inputs="binary", random_state=seed
+    )
+    result = METHODS["expand"](Problem.of(data.X, data.y, 3, free=Free(bias=True)))
+    assert result.status == "recovered"
+    assert match(result.network, data.teacher).weight_error < 1e-9
 
 
 def test_sigmoids_near_their_linear_part_are_told_apart():

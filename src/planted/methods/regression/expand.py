@@ -25,7 +25,7 @@ from planted.methods._recovery import Start
 from planted.methods._refine import DENSE_PARAMETERS, Refined, explained, refine
 from planted.methods._residual_test import residual_p_value
 from planted.methods._search import SCARCE, WORTHY, Attempt, Search, same_minimum
-from planted.methods._second_order import second_order_plan, second_order_run
+from planted.methods._second_order import pointless, second_order_plan, second_order_run
 from planted.methods._sparse import sparse_attempts
 from planted.methods._subspace import subspace_attempts, subspace_runs
 from planted.methods._verdict import EXACT, LEVEL, ROUNDED
@@ -33,7 +33,7 @@ from planted.methods._whitening import Whitening
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.deadline import passed
-from planted.solvers import lbfgs
+from planted.solvers import lbfgs, least_squares
 
 _RUNS = 12
 # Runs that do not lower the loss, after which independent runs that agree are believed though structure is left.
@@ -45,8 +45,8 @@ _ROUNDING = 1e-25
 _NEAR = 1e-6
 # Mean squared difference of two networks, as a share of what one leaves, beyond which they are never one.
 _MOST_CHANCE = 0.5
-# Steps after which two networks are compared.
-_BRIEF = 30
+# Steps after which two networks are compared, and after which one that was near is at its minimum.
+_BRIEF, _STEPS = 30, 25
 
 
 def start(problem: Problem) -> Start:
@@ -79,7 +79,7 @@ def start(problem: Problem) -> Start:
             near = replace(search, free=wider.free).network(attempt.params)
             network = _reoriented(_refined(wider, near).network)
         if attempt.loss <= EXACT and 2 * _loss(white, network) > _NEAR * white.survey.variance:
-            network = with_linear_neurons(search, attempt) or network
+            network = _without_linear_part(search, white, attempt, network)
         settled = _settled(problem, white, network, search.whitening)
         done = _refined(white, network) if settled is None else settled
         own = search.whitening.network(done.network) if settled is None else settled.network
@@ -112,6 +112,8 @@ def start(problem: Problem) -> Start:
     best: Attempt | None = attempts[-1] if attempts else None
     idle = 0
     for run, move in enumerate(second_order_plan(search, _RUNS)):
+        if move is not None and pointless(search, move, best):
+            continue
         key = random.fold_in(problem.key, run)
         if run < len(early):
             attempt = early[run]
@@ -172,6 +174,20 @@ def _structured(problem: Problem, network: Network) -> bool:
     """
     p_value = residual_p_value(observations(problem.survey), network, intercept=problem.free.intercept)
     return bool(p_value < LEVEL)
+
+
+def _without_linear_part(search: Search, white: Problem, attempt: Attempt, network: Network) -> Network:
+    """The network of a run that explained its rows, where the signs of its neurons do not give its linear part.
+
+    Rows in which a neuron is active may be too few to determine it beside a linear part of its own, though they do
+    without: Levenberg–Marquardt steps find it then, where others would take kinks over rows. Or a neuron is linear at
+    all rows (:mod:`planted.methods._linear_neurons`).
+    """
+    if white.unknowns <= DENSE_PARAMETERS:
+        run = least_squares(white.objective(white.sample), white.params(network), steps=_STEPS)
+        if 2 * run.value <= EXACT * white.survey.variance:
+            return white.network(run.params)
+    return with_linear_neurons(search, attempt) or network
 
 
 def _loss(problem: Problem, network: Network) -> float:
