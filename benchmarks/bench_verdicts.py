@@ -286,6 +286,21 @@ def rare_neuron(threshold):
     return draw
 
 
+def linear_neurons(k, linear, law, activation="relu", bias=False):
+    """Neurons that no row has on their other side: inputs are positive, and so are the weights of the last ones."""
+
+    def draw(rng):
+        teacher = teacher_of(rng, 5, k, activation, bias)
+        rows = np.array(teacher.weights)
+        rows[k - linear :] = np.abs(rows[k - linear :]) + 0.1
+        shift = None if teacher.bias is None else np.where(np.arange(k) < k - linear, teacher.bias, 0.2)
+        teacher = Network(rows, teacher.output, activation, bias=shift)
+        X, fresh = law(rng, 600, 5), law(rng, FRESH, 5)
+        return Case(X, teacher.predict(X), fresh, teacher.predict(fresh), teacher)
+
+    return draw
+
+
 def weak_neuron(size):
     """A neuron whose output is tiny beside the other's."""
 
@@ -307,6 +322,7 @@ def _width(k, activation="relu", **more):
 
 def _scenarios():
     relu1, relu2, tanh1, tanh2 = _width(1), _width(2), _width(1, "tanh"), _width(2, "tanh")
+    positive = heavy(lambda r, s: r.exponential(size=s))
     flat = lambda rng, n, k, p: (  # noqa: E731
         rng.standard_normal((n, k, 2)) @ np.random.default_rng(p).standard_normal((2, p))
     )
@@ -386,11 +402,15 @@ def _scenarios():
         "law/cauchy": Scenario(dense(300, 4, 2, law=heavy(lambda r, s: r.standard_cauchy(s))), relu2),
         "law/cauchy tanh": Scenario(dense(300, 4, 2, "tanh", law=heavy(lambda r, s: r.standard_cauchy(s))), tanh2),
         "law/lognormal": Scenario(dense(300, 4, 2, law=heavy(lambda r, s: np.exp(2 * r.standard_normal(s)))), relu2),
-        "law/positive": Scenario(dense(300, 4, 2, law=heavy(lambda r, s: r.exponential(size=s))), relu2),
+        "law/positive": Scenario(dense(300, 4, 2, law=positive), relu2),
         "law/sparse": Scenario(dense(300, 6, 2, law=sparse(0.1)), relu2),
         "law/sparse tanh": Scenario(dense(300, 6, 2, "tanh", law=sparse(0.1)), tanh2),
         **{f"neurons/close, {e:g}": Scenario(close_neurons(e), tanh2) for e in (1e-1, 1e-2, 1e-4)},
         **{f"neurons/rare, {t:g}": Scenario(rare_neuron(t), _width(2, fit_bias=True)) for t in (1.5, 2.0, 2.5)},
+        **{f"neurons/linear at {rows}, k{k}{', two' * (linear - 1)}{', bias' * bias}": Scenario(
+            linear_neurons(k, linear, law, bias=bias), _width(k, fit_bias=bias, fit_intercept=False))
+           for rows, law in {"counts": from_set(range(4)), "positive": positive}.items()
+           for k, linear, bias in ((3, 1, False), (3, 1, True), (4, 2, True), (6, 1, True))},
         **{f"neurons/weak, {s:g}": Scenario(weak_neuron(s), tanh2) for s in (1e-3, 1e-5, 1e-7)},
         **{f"labels/n{n}": Scenario(labels(n, 3, 1), _width(1, "sigmoid"), PlantedClassifier) for n in (20, 200)},
         "labels/separable": Scenario(labels(200, 3, 1, separable=True), _width(1, "sigmoid"), PlantedClassifier),

@@ -33,8 +33,9 @@ def test_a_turned_neuron_that_a_linear_one_makes_up_for_is_noticed(activation):
     other = Network([teacher.weights[0] + 2 * tilt * teacher.weights[1], -teacher.weights[1]], [1.0, 1.0], activation)
     assert np.allclose(teacher.predict(X), other.predict(X), rtol=1e-12, atol=1e-12)
     for network in (teacher, other):
-        assert verdict(network, X).status == "ambiguous"
-        assert "turned around" in verdict(network, X).reason
+        for rows in (X, np.vstack([X, np.zeros((1, 3))])):
+            assert verdict(network, rows).status == "ambiguous"
+            assert "turned around" in verdict(network, rows).reason
     # Where rows lie on both sides of every neuron the same network is determined.
     assert verdict(teacher, rng.standard_normal((300, 3))).status == "recovered"
     # So it is where the turned one would need another sign at some row.

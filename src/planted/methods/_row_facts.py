@@ -95,8 +95,9 @@ def exchangeable(network: Network, X: np.ndarray) -> str:
         opposite = np.abs(unit[i] + unit[j]).max() < PRECISE
         if opposite and abs(kink[i] + kink[j]) < PRECISE * abs(kink[i]):
             return f"neurons {i} and {j} cancel to a linear function, which other neurons could be as well"
-    z = network.preactivations(X)
-    for one in np.flatnonzero(np.all(z > 0, axis=0) | np.all(z < 0, axis=0)):
+    z, near = network.preactivations(X), AT_KINK * network.reach(X)
+    # A row at the kink, as that of zeros without biases, is on both sides.
+    for one in np.flatnonzero(np.all(z >= -near, axis=0) | np.all(z <= near, axis=0)):
         others = [j for j in range(network.n_hidden) if j != one]
         terms = phi.tilt * z[:, others] * network.output[others]
         signs = one_sided(terms, network.output[one] * phi(z[:, one]) + terms.sum(axis=1), turned=True)
