@@ -33,3 +33,13 @@ def test_rows_are_explained(linear, bias, intercept, activation):
     determined = linear == 1 and not (bias and intercept)
     assert result.status == ("recovered" if determined else "ambiguous")
     assert not determined or match(result.network, teacher).weight_error < 1e-9
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_any_run_that_explains_its_rows_may_be_the_one(seed):
+    """Eleven rows reach the first neuron: runs explain them by two, which leaves none for the linear function."""
+    rows = [[-0.45, 0.26, 0.03, -0.54, -0.67], [-0.85, 0.4, -0.24, -0.24, 0.06], [1.0, 0.41, 0.14, 0.41, 0.16]]
+    teacher = Network(rows, [1.44, -1.97, 1.15], bias=[-0.19, 0.45, 0.2])
+    X = np.random.default_rng(5).integers(0, 4, (600, 5)).astype(float)
+    problem = Problem.of(X, teacher.predict(X), 3, free=Free(bias=True), random_state=seed)
+    assert METHODS["expand"](problem).relative_loss < 1e-20

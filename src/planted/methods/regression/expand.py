@@ -121,7 +121,8 @@ def start(problem: Problem) -> Start:
             attempt = search.run(schedules[run % len(schedules)], key)
         else:
             attempt = second_order_run(search, move, key, best)
-        lowest = best is None or attempt.loss <= (1 + search.agree) * best.loss
+        # Of runs that explain their rows rounding makes one the lowest, and any may be the one whose signs can be told.
+        lowest = best is None or attempt.loss <= max((1 + search.agree) * best.loss, EXACT)
         idle = 0 if best is None or attempt.loss < (1 - search.agree) * best.loss else idle + 1
         attempts.append(attempt)
         best = attempt if best is None or attempt.loss < best.loss else best
