@@ -8,9 +8,9 @@ from planted.methods._problem import Free, Problem
 from planted.networks import Network
 from planted.rows import Survey
 
-_NULL = 1e-13
+_NULL, _NEARLY_NULL = 1e-13, 1e-9
 # A coefficient below this share of the largest takes no part in a combination.
-_PART = 1e-6
+_PART, _NEAR_PART = 1e-6, 1e-2
 _SHOWN = 8
 _UNCHANGED = 1e-9
 
@@ -60,6 +60,7 @@ def dependence_advice(survey: Survey, free: Free, names: tuple[str, ...] = ()) -
     """What to do about inputs that follow from others in every row, in one sentence; empty if none does.
 
     One-hot columns add up to one, so that beside biases, or beside a linear part with an intercept, one is too many.
+    Inputs that differ from others by less than a curvature can tell, some 3e-5 of their spread, are named too.
 
     >>> X = np.repeat(np.eye(3), 4, axis=0)
     >>> dependence_advice(Survey.of(X, np.arange(12.0)), Free(bias=True), ("a", "b", "c"))
@@ -68,19 +69,33 @@ def dependence_advice(survey: Survey, free: Free, names: tuple[str, ...] = ()) -
     ''
     """
     d = int(np.prod(survey.X.shape[1:]))
+    called = names if len(names) == d else tuple(range(d))
     constant = free.bias or (free.skip and free.intercept)
     alone, beside = (_combinations(survey, constant=with_it) for with_it in (False, constant))
-    if not beside.shape[1]:
+    null = beside[:d] if beside.shape[1] else _near_combinations(survey, centred=constant)
+    if not null.shape[1]:
         return ""
-    size = np.abs(beside[:d]).max(axis=1)
-    places = np.flatnonzero(size > _PART * size.max())
-    called = names if len(names) == d else tuple(range(d))
+    size = np.abs(null).max(axis=1)
+    places = np.flatnonzero(size > (_PART if beside.shape[1] else _NEAR_PART) * size.max())
     shown = ", ".join(str(called[place])[:40] for place in places[:_SHOWN]) + ", …" * (len(places) > _SHOWN)
-    count = beside.shape[1]
+    count = null.shape[1]
     which = f"{'one' if count == 1 else count} of the inputs {shown}"
+    if not beside.shape[1]:
+        return f"Drop {which}, of which some all but follow from the others."
     if len(places) == 1:
         return f"Drop the input {shown}, which is constant."
     if count == alone.shape[1]:
         return f"Drop {which}, of which some follow from the others."
     part = "fit_bias" if free.bias else "fit_intercept"
     return f"Drop {which}, a combination of which is constant, or set {part}=False."
+
+
+def _near_combinations(survey: Survey, *, centred: bool) -> np.ndarray:
+    """Coefficients (d, c) of combinations of the inputs that are next to zero, or to a constant, beside the inputs."""
+    X = survey.X.reshape(len(survey.X), -1)
+    rows = X - X.mean(axis=0) if centred else X
+    scale = np.linalg.norm(rows, axis=0)
+    unit = rows / np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(unit.T @ unit)
+    near = (values < _NEARLY_NULL * max(float(values[-1]), 1e-300)) & bool(np.all(scale > 0))
+    return np.asarray(vectors[:, near] / np.where(scale > 0, scale, 1.0)[:, None])

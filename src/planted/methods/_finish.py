@@ -12,6 +12,7 @@ from planted.methods._baselines import HeldOut, LeftOut, looked_at
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import dependence_advice, shortest_weights
 from planted.methods._errors import errors_of
+from planted.methods._limits import Limit, limit_of
 from planted.methods._observations import observations
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
@@ -58,6 +59,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     undetermined = "" if unique else about.undetermined
     if exact and not undetermined:
         undetermined = exchangeable(network, survey.X)
+    dependence = dependence_advice(survey, problem.free, problem.names) if undetermined else ""
+    limit = limit_of(network, survey.X, errors, labels=False) if undetermined and not dependence else Limit()
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
     left, held = looked_at(few, network, needed, intercept=intercept)
     facts = Facts(
@@ -65,8 +68,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         largest_residual=worst_row(problem, network) if exact else np.inf,
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
         n_parameters=needed,
-        undetermined=undetermined,
-        dependence=dependence_advice(survey, problem.free, problem.names) if undetermined else "",
+        undetermined=limit.reason or undetermined,
+        remedy=dependence or limit.advice,
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         noise=f"its standard deviation is {np.sqrt(2 * done.loss):.3g}{about.words}",

@@ -18,6 +18,7 @@ from planted.methods._label_runaway import Runaway, runaway
 from planted.methods._label_search import AGREE
 from planted.methods._label_test import label_p_value
 from planted.methods._labels import LabelProblem
+from planted.methods._limits import PENALTY, Limit, limit_of
 from planted.methods._method import records
 from planted.methods._recovery import Recovery, Start
 from planted.methods._row_facts import counting_rows
@@ -48,13 +49,15 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
             network = problem.network(params)
     errors = label_uncertainty(problem, params)
     expected, needed, open_ = (np.nan, np.inf, "") if errors is None else _about(errors, problem.names)
+    dependence = dependence_advice(survey, problem.free, problem.names) if open_ else ""
+    limit = limit_of(network, survey.X, errors, labels=True) if open_ and not dependence else Limit()
     off = start.details.get("runaway") if problem.alpha else runaway(problem, network)
     probability = problem.probabilities(network)
     if problem.loss == "quadratic" or problem.alpha:
         value = float(problem.likelihood(problem.rows).value(params))
     shares = problem.shares
     numbers = problem.unknowns if errors is None else errors.n_parameters
-    settled = off is None and not start.details.get("separable")
+    settled = off is None and not start.details.get("separable") and not limit.endless
     held = label_held_out(problem, network, numbers) if settled else {}
     relative = brier(probability, survey.y, survey.weight) / max(1 - float(np.sum(shares**2)), 1e-300)
     facts = Facts(
@@ -62,8 +65,8 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         largest_residual=np.inf,
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
         n_parameters=numbers,
-        undetermined=_undetermined(problem, start, off, open_),
-        dependence=dependence_advice(survey, problem.free, problem.names),
+        undetermined=_undetermined(problem, start, off, limit.reason or open_),
+        remedy=dependence or limit.advice,
         p_value=label_p_value(problem, network),
         structure=""
         if off is not None or value is None or value < -float(np.sum(xlogy(shares, shares)))
@@ -97,9 +100,11 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         more = f"About {needed:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.total_weight:,.0f}."
         verdict = verdict.advising(more if survey.total_weight < needed < np.inf else "")
     elif verdict.status == "ambiguous" and not late and start.details.get("separable"):
-        verdict = verdict.advising("Give more rows, ask for fewer neurons, or choose the penalty with alpha.")
+        fewer = "ask for fewer neurons, " * (network.n_hidden > 1)
+        verdict = verdict.advising(f"Give more rows, {fewer}or choose the penalty with alpha.")
     elif verdict.status == "ambiguous" and not late and off is not None:
-        verdict = verdict.advising(off.advice)
+        penalty = "choose the penalty with alpha" if problem.alpha or problem.loss == "quadratic" else PENALTY
+        verdict = verdict.advising(off.advice("ask for fewer neurons" if network.n_hidden > 1 else penalty))
     details = {name: value for name, value in (start.details | details).items() if name != "runaway"}
     return Recovery(
         network=network,

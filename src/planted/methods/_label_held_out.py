@@ -3,6 +3,8 @@ r"""How well label networks predict rows that are left out, beside logistic regr
 A row is left out by one Newton step. With t its log-odds, e = 1[y] − p, C = diag(p) − ppᵀ, J = ∂t/∂θ, H the curvature
 of all rows and A = J H⁻¹ Jᵀ, its log-odds without itself are t − A (I − C A)⁻¹ e. For link="mean" the same holds of the
 probability, with e/v and 1/v in place of e and C, v = p(1 − p). Weights are numbers of rows, of which one is left out.
+Where classes have factors g, a row left out takes g e and g C with it, and losses are means by weight: network and
+logistic regression are then compared in the population that both were fitted to.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _WEAK_PENALTY = 1e6
 def label_held_out(problem: LabelProblem, network: Network, n_parameters: int) -> dict[str, Any]:
     """Facts of a verdict: cross-entropies over that of the classes' shares, and what the network is not better than.
 
-    Empty where classes are weighted, since probabilities are not those of the rows then, and where rows are few.
+    Empty where rows are few.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(800, 2, 1, activation="sigmoid", task="classification", random_state=0)
@@ -37,7 +39,7 @@ def label_held_out(problem: LabelProblem, network: Network, n_parameters: int) -
     """
     survey = problem.survey
     n, total = len(survey.y), float(survey.total_weight)
-    if problem.class_weight is not None or problem.unknowns > TESTED_UNKNOWNS or total <= problem.unknowns + 2:
+    if problem.unknowns > TESTED_UNKNOWNS or total <= problem.unknowns + 2:
         return {}
     most = max(TESTED_ROWS, _ENTRIES // (problem.unknowns * problem.n_classes))
     facts: dict[str, Any] = {}
@@ -60,14 +62,15 @@ def _compared(problem: LabelProblem, network: Network, n_parameters: int, some: 
     codes = survey.y[some].astype(int)
     shares = problem.shares
     entropy = max(-float(np.sum(xlogy(shares, shares))), 1e-300)
+    factor = _factors(problem)[codes]
     own = _network_losses(problem, network, some)
     linear = _linear_losses(problem, some)
-    constant = -np.log(np.maximum(shares[codes] * total - 1, _LEAST) / (total - 1))
+    constant = -np.log(np.maximum(shares[codes] * total - factor, _LEAST) / (total - factor))
 
     def better(rival: np.ndarray, extra: int) -> bool:
         gap = rival - own
         price = max(extra, 0) * max(np.log(total) - 2, 0.0) / (2 * total)
-        return float(np.average(gap, weights=weight)) > max(RIVAL_ERRORS * standard_error(gap, weight), price)
+        return float(np.average(gap, weights=weight)) > max(RIVAL_ERRORS * standard_error(gap, weight, factor), price)
 
     unbeaten = [] if better(constant, n_parameters - problem.n_classes + 1) else ["mean"]
     more = n_parameters - (problem.n_classes - 1) * (problem.n_features + 1)
@@ -94,7 +97,7 @@ def _network_losses(problem: LabelProblem, network: Network, some: np.ndarray) -
         A = np.einsum("np,pq,nq->n", J, _inverse(H), J, optimize=True)
         p = np.clip(p - A * (codes - p) / v / np.maximum(1 - A / v, 0.1), _LEAST, 1 - _LEAST)
         return -np.log(np.where(codes == 1, p, 1 - p))
-    return _softmax_losses(np.asarray(network.predict(rows)).reshape(len(some), -1), J, H, codes)
+    return _softmax_losses(np.asarray(network.predict(rows)).reshape(len(some), -1), J, H, codes, _factors(problem))
 
 
 def _linear_losses(problem: LabelProblem, some: np.ndarray) -> np.ndarray:
@@ -120,10 +123,17 @@ def _linear_losses(problem: LabelProblem, some: np.ndarray) -> np.ndarray:
     q = design.shape[1]
     H = np.einsum("n,nab,ni,nj->aibj", weight, C, design, design, optimize=True).reshape(outputs * q, outputs * q)
     J = np.einsum("ni,ab->nabi", design[some], np.eye(outputs)).reshape(len(some), outputs, -1)
-    return _softmax_losses(values[some], J, H + np.eye(len(H)) / _WEAK_PENALTY, codes[some])
+    return _softmax_losses(values[some], J, H + np.eye(len(H)) / _WEAK_PENALTY, codes[some], _factors(problem))
 
 
-def _softmax_losses(values: np.ndarray, J: np.ndarray, H: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def _factors(problem: LabelProblem) -> np.ndarray:
+    """Factors (m,) of the classes: what a row that is left out takes with it."""
+    return np.ones(problem.n_classes) if problem.class_weight is None else np.asarray(problem.class_weight)
+
+
+def _softmax_losses(
+    values: np.ndarray, J: np.ndarray, H: np.ndarray, codes: np.ndarray, factors: np.ndarray
+) -> np.ndarray:
     """Cross-entropies (s,) of log-odds (s, m), one column for two classes, each row left out."""
     p = np.exp(_log_probabilities(values))
     if values.shape[1] == 1:
@@ -131,7 +141,7 @@ def _softmax_losses(values: np.ndarray, J: np.ndarray, H: np.ndarray, codes: np.
     else:
         e = np.eye(values.shape[1])[codes] - p
         C = np.einsum("na,ab->nab", p, np.eye(values.shape[1])) - p[:, :, None] * p[:, None, :]
-    A = np.einsum("nap,pq,nbq->nab", J, _inverse(H), J, optimize=True)
+    A = np.einsum("nap,pq,nbq->nab", J, _inverse(H), J, optimize=True) * factors[codes][:, None, None]
     shrunk = np.eye(values.shape[1]) - C @ A
     step = A @ np.linalg.solve(shrunk + _LEAST * np.eye(values.shape[1]), e[:, :, None])
     return -_log_probabilities(values - step[:, :, 0])[np.arange(len(codes)), codes]

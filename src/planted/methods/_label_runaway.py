@@ -55,14 +55,13 @@ class Runaway:
             f"length {self.shortest:.3g}"
         )
 
-    @property
-    def advice(self) -> str:
-        """What would settle it, in words."""
+    def advice(self, otherwise: str) -> str:
+        """What would settle it, in words, with what to do `otherwise`."""
         if not np.isfinite(self.rows):
-            return "Give more rows, or ask for fewer neurons."
+            return f"Give more rows, or {otherwise}."
         return (
             f"About {self.rows:,.0f} rows in all would settle it if its length is {self.shortest:.3g}, the least that "
-            "these rows allow at 95 %; or ask for fewer neurons."
+            f"these rows allow at 95 %; or {otherwise}."
         )
 
 

@@ -49,12 +49,17 @@ def held_out(X: np.ndarray, y: np.ndarray, key: Any) -> tuple[np.ndarray, np.nda
     return np.flatnonzero(~test), np.flatnonzero(test)
 
 
-def standard_error(gap: np.ndarray, weight: np.ndarray | None) -> float:
+def standard_error(gap: np.ndarray, weight: np.ndarray | None, factor: np.ndarray | float = 1.0) -> float:
     """Of the weighted mean of differences (n,), a row of weight w counting like w equal ones.
 
+    Where weights contain a `factor` (n,) that does not repeat rows, w is w/factor rows.
+
     >>> standard_error(np.array([1.0, 3.0]), np.array([2.0, 2.0])) == standard_error(np.array([1.0, 1, 3, 3]), None)
+    True
+    >>> twice = np.array([2.0, 2.0])
+    >>> standard_error(np.array([1.0, 3.0]), twice, twice) == standard_error(np.array([1.0, 3.0]), None)
     True
     """
     total = len(gap) if weight is None else float(np.sum(weight))
     mean = np.average(gap, weights=weight)
-    return float(np.sqrt(np.average((gap - mean) ** 2, weights=weight) / total))
+    return float(np.sqrt(np.average(factor * (gap - mean) ** 2, weights=weight) / total))

@@ -147,8 +147,8 @@ class Facts:
         Settings that were chosen by a comparison, so that trying others is no advice.
     late : bool
         Whether a time budget ran out before the search was done.
-    dependence : str
-        Advice on inputs that follow from others in every row, one sentence; empty if none does.
+    remedy : str
+        What to do about what is left open, one sentence; empty where more rows in general position are all.
     """
 
     relative_loss: float
@@ -177,7 +177,7 @@ class Facts:
     without_neurons: str = ""
     compared: tuple[str, ...] = ()
     late: bool = False
-    dependence: str = ""
+    remedy: str = ""
 
     @property
     def explained(self) -> bool:
@@ -264,8 +264,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         return (
             "ambiguous",
             f"{left}, but the rows do not determine the weights: {facts.undetermined}",
-            facts.dependence
-            or f"Give more rows in general position, {_or_fewer(facts, 'or drop inputs that repeat others')}.",
+            facts.remedy or f"Give more rows in general position{', or ask for fewer neurons' * (facts.n_hidden > 1)}.",
         )
     if facts.scarce:
         if facts.thin and facts.counting_rows >= MARGIN * facts.n_parameters:

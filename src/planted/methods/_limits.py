@@ -1,0 +1,126 @@
+r"""Neurons that a fit has driven to an end of their parameters, where φ is a simpler function in the rows.
+
+Where rows ask for such a function, the loss has no finite minimiser, and no input is to blame:
+
+    a φ(w·x/s)           is linear for s → ∞, with outputs a ∝ s,
+    a φ(w·x − s)         is exponential where the tail of φ is, with outputs that grow like its inverse,
+    a φ(s w·x)           is a step, or with a ∝ 1/s a kink,
+    a φ(w·x) − a φ(v·x)  is a derivative of φ for v → w, a → ∞,
+    a φ(w·x)             with a → ∞ is sure of the labels of all rows where φ is not zero.
+
+What is called so is near to it within a percent. Steps of labels, and how many rows would settle their slopes, are
+those of :mod:`planted.methods._label_runaway`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from planted.certificates import Uncertainty
+from planted.methods._verdict import DIVERGED
+from planted.networks import Network
+
+_NEAR = 0.01
+_COSINE = 0.999
+_FAR = 1e3
+PENALTY = "keep weights finite with a penalty such as alpha=0.001"
+"""Advice for labels; this penalty is weak beside some hundred of them."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a network has run to, in words, and what to do about it, in one sentence; both empty if to nothing.
+
+    Of an `endless` one the predictions have no end, not the weights alone.
+    """
+
+    reason: str = ""
+    advice: str = ""
+    endless: bool = False
+
+
+def limit_of(network: Any, X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limit:
+    """The end to which neurons that rows X (n, d) leave open have run.
+
+    >>> from planted.certificates import uncertainty
+    >>> from planted.objectives import Squared
+    >>> X = np.random.default_rng(0).standard_normal((200, 2))
+    >>> network = Network([[1e-4, 2e-4]], [1e4], "tanh")
+    >>> loss = Squared(X, X @ [1.0, 2.0] + 0.1, activation="tanh")
+    >>> limit = limit_of(network, X, uncertainty(loss, loss.model.params(network)), labels=False)
+    >>> limit.reason, limit.advice
+    ('neuron 0 is linear in these rows', 'Use linear regression.')
+    """
+    if errors is None or not isinstance(network, Network):
+        return Limit()
+    open_ = open_neurons_of(errors)
+    fewer = [] if network.n_hidden == 1 else [f"ask for n_hidden={network.n_hidden - 1}"]
+    remedies = ["give more rows", *fewer, *([PENALTY] if labels else [])]
+    z = network.preactivations(X)
+    value = network.activation(z)
+    if labels and np.abs(network.predict(X)).max() > DIVERGED:
+        largest = int(np.argmax(np.abs(np.atleast_2d(network.output)).max(axis=0) * np.ptp(value, axis=0)))
+        words = f"neuron {largest} tells some labels apart without error, so that the likeliest weights have no end"
+        return Limit(words, _sentence(remedies), endless=True)
+    rows = np.column_stack([network.weights, network.shift])
+    unit = rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-300)[:, None]
+    for i, j in combinations(open_, 2):
+        if abs(float(unit[i] @ unit[j])) > _COSINE:
+            return Limit(f"neurons {i} and {j} all but coincide, and their outputs cancel", _sentence(remedies))
+    for i in open_:
+        if _straight(z[:, i], value[:, i]):
+            instead = remedies if fewer else [f"use {'logistic' if labels else 'linear'} regression"]
+            return Limit(f"neuron {i} is linear in these rows", _sentence(instead))
+    for i in open_:
+        if _exponential(network, z[:, i], value[:, i]):
+            words = f"these rows have only the tail of neuron {i}, which is an exponential function with any output"
+            return Limit(words, _sentence(remedies))
+        if _straight(network.activation(_FAR * z[:, i]), value[:, i]):
+            shape = "step" if np.all(np.isfinite(network.activation.range)) else "kink"
+            return Limit(
+                f"neuron {i} is a {shape} in these rows, whatever the length of its weights", _sentence(remedies)
+            )
+    return Limit()
+
+
+def open_neurons_of(errors: Uncertainty) -> list[int]:
+    """Neurons of which the rows leave a weight, a bias or an output open.
+
+    >>> from planted.certificates import uncertainty
+    >>> from planted.objectives import Squared
+    >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [-1.0, 1.0], [-1.0, 2.0], [-2.0, 1.0]])
+    >>> loss, network = Squared(X, np.zeros(5)), Network([[1.0, 0.0], [-1.0, 0.5]], [1.0, 1.0])
+    >>> open_neurons_of(uncertainty(loss, loss.model.params(network)))
+    [1]
+    """
+    reached = np.any(np.isinf(errors.errors["weights"]), axis=1)
+    for name in ("bias", "output"):
+        if name in errors.errors:
+            reached = reached | np.any(np.isinf(np.atleast_2d(errors.errors[name])), axis=0)
+    return [int(place) for place in np.flatnonzero(reached)]
+
+
+def _sentence(remedies: list[str]) -> str:
+    words = remedies[0] if len(remedies) == 1 else f"{', '.join(remedies[:-1])}, or {remedies[-1]}"
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _straight(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether y (n,) is a linear function of x (n,), up to a small share of its spread."""
+    if not (np.std(x) > 0 and np.std(y) > 0):
+        return False
+    return bool(1 - np.corrcoef(x, y)[0, 1] ** 2 < _NEAR**2)
+
+
+def _exponential(network: Network, z: np.ndarray, value: np.ndarray) -> bool:
+    """Whether φ(z) (n,) is an exponential function beside a constant, with the rate φ″/φ′ where φ′ is large."""
+    first, second = (network.activation.derivative(z, order) for order in (1, 2))
+    if not np.any(first * second):
+        return False
+    rate = float(np.sum(first * second) / np.sum(first**2))
+    growth = np.exp(np.clip(rate * z - np.max(rate * z), -700.0, 0.0))
+    return _straight(growth, value)

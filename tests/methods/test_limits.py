@@ -1,0 +1,126 @@
+"""What is said of neurons that rows leave open though no input repeats another."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+from planted import Network, PlantedClassifier
+from planted.certificates import uncertainty
+from planted.methods import Free, LabelProblem
+from planted.methods._collinear import dependence_advice
+from planted.methods._label_held_out import _linear_losses
+from planted.methods._limits import limit_of
+from planted.objectives import LogisticLikelihood
+from planted.rows import Survey
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((400, 2))
+PENALTY = "keep weights finite with a penalty such as alpha=0.001."
+
+
+def found(network):
+    labels = (rng.random(400) < 0.5).astype(float)
+    loss = LogisticLikelihood(X, labels, network.activation, bias=network.bias is not None, intercept=True)
+    params = loss.model.params(network)
+    return limit_of(network, X, uncertainty(loss, params), labels=True)
+
+
+@pytest.mark.parametrize(
+    ("network", "reason", "advice"),
+    [
+        (
+            Network([[1e-4, 2e-4]], [1e4], "tanh", intercept=0.1),
+            "neuron 0 is linear in these rows",
+            "Use logistic regression.",
+        ),
+        (
+            Network([[1e-4, 2e-4], [2.0, 0.0]], [1e4, 1.0], "tanh", intercept=0.1),
+            "neuron 0 is linear in these rows",
+            f"Give more rows, ask for n_hidden=1, or {PENALTY}",
+        ),
+        (
+            Network([[0.5, 1.0]], [1e7], "sigmoid", bias=[-18.0], intercept=0.1),
+            "these rows have only the tail of neuron 0, which is an exponential function with any output",
+            f"Give more rows, or {PENALTY}",
+        ),
+        (
+            Network([[1.0, 2.0], [1.0, 2.001]], [900.0, -900.0], "tanh", intercept=0.1),
+            "neurons 0 and 1 all but coincide, and their outputs cancel",
+            f"Give more rows, ask for n_hidden=1, or {PENALTY}",
+        ),
+        (
+            Network([[2e5, 1e5]], [1e-5], "softplus", intercept=0.1),
+            "neuron 0 is a kink in these rows, whatever the length of its weights",
+            f"Give more rows, or {PENALTY}",
+        ),
+        (
+            Network([[20.0, 10.0]], [1e6], "sigmoid", intercept=0.1),
+            "neuron 0 tells some labels apart without error, so that the likeliest weights have no end",
+            f"Give more rows, or {PENALTY}",
+        ),
+    ],
+)
+def test_ends_of_the_parameters_are_named(network, reason, advice):
+    limit = found(network)
+    assert (limit.reason, limit.advice) == (reason, advice)
+
+
+def test_neurons_that_rows_determine_are_at_no_end():
+    assert found(Network([[1.0, 0.5], [-0.5, 1.0]], [1.0, 2.0], "tanh", intercept=0.1)).reason == ""
+
+
+def test_weighted_classes_of_a_linear_truth_are_not_blamed_on_the_inputs():
+    """A tanh neuron of linear log-odds has weights that shrink and an output that grows, with class weights or none."""
+    rows = np.random.default_rng(3).standard_normal((1500, 1))
+    y = np.where(np.random.default_rng(4).random(1500) < expit(0.7 * rows[:, 0] - 1), "yes", "no")
+    for weight in (None, "balanced"):
+        est = PlantedClassifier(1, "tanh", link="logit", class_weight=weight, random_state=0).fit(rows, y)
+        assert est.result_.status == "ambiguous"
+        assert "no better than logistic regression" in est.result_.reason
+        assert est.result_.advice == "Use logistic regression, or give more rows."
+
+
+def test_labels_that_a_neuron_tells_apart_on_one_side_are_not_called_noise():
+    """Beyond a threshold one class alone occurs: the likelihood has no maximum, and rows left out say nothing."""
+    rows = np.random.default_rng(5).standard_normal((300, 1))
+    below = np.random.default_rng(6).random(300) < 0.5
+    y = np.where(rows[:, 0] > 0.8, 2, below.astype(int))
+    for weight in (None, "balanced"):
+        est = PlantedClassifier(1, "sigmoid", link="logit", class_weight=weight, random_state=0).fit(rows, y)
+        assert est.result_.status == "ambiguous"
+        assert "no end" in est.result_.reason or "no finite minimiser" in est.result_.reason
+        assert "repeat" not in est.result_.advice
+    kept = PlantedClassifier(1, "sigmoid", link="logit", alpha=0.001, random_state=0).fit(rows, y)
+    assert "no end" not in kept.result_.reason
+
+
+def test_rows_of_weighted_classes_are_left_out_with_their_weight():
+    few, codes = X[:60], (rng.random(60) < expit(X[:60, 0] - 1)).astype(float)
+    factors = np.array([0.5, 3.0])
+    problem = LabelProblem.of(
+        few, codes, 1, "tanh", link="logit", free=Free(intercept=True),
+        sample_weight=factors[codes.astype(int)], class_weight=factors,
+    )  # fmt: skip
+    one_by_one = []
+    for i in range(60):
+        others = np.delete(np.arange(60), i)
+        fit = LogisticRegression(C=1e6, max_iter=1000)
+        fit.fit(few[others], codes[others], sample_weight=factors[codes[others].astype(int)])
+        one_by_one.append(-fit.predict_log_proba(few[[i]])[0, int(codes[i])])
+    left_out = _linear_losses(problem, np.arange(60))
+    counted = _linear_losses(replace(problem, class_weight=None), np.arange(60))
+    error = np.abs(left_out - one_by_one).max()
+    # One Newton step is not the whole way.
+    assert error < 0.1
+    assert np.abs(counted - one_by_one).max() > 3 * error
+
+
+def test_inputs_that_all_but_repeat_others_are_named():
+    near = np.column_stack([X, X[:, 0] + 1e-6 * rng.standard_normal(400)])
+    words = dependence_advice(Survey.of(near, np.zeros(400)), Free(), ("a", "b", "c"))
+    assert words == "Drop one of the inputs a, c, of which some all but follow from the others."
+    shifted = X + 1e5
+    assert dependence_advice(Survey.of(shifted, np.zeros(400)), Free(bias=True)) == ""
