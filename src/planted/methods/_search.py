@@ -34,8 +34,9 @@ _SMALL = 300_000
 # and steps of one compiled program. From so many weights on, passes grow like their square root.
 _BATCHES, _RATE, _CHUNK = (64, 128), 6.0, 500
 _MANY_WEIGHTS = 10_000
-# Neurons from which on a quarter more is enough to spare.
+# Neurons from which on a quarter more is enough to spare, and inputs a neuron from which on inputs are many.
 _MANY = 40
+_INPUTS_PER_NEURON = 10
 # Two runs are in the same minimum if their losses differ by less than this fraction and rows have such cosines.
 _AGREE, _PARALLEL = 1e-3, 0.98
 WORTHY = 3e-5
@@ -80,6 +81,9 @@ PLENTY = (
     Schedule(2.0, 0.75, (500, 200, 400), positive=0.2),
 )
 _PLENTY_OF_MANY = (Schedule(1.25, 0.8, (300, 150, 400), passes=30), *PLENTY[1:])
+# The network itself, for few neurons of many inputs: one descent in two to seven ends at the best minimum there, soon,
+# while a wider network has almost as many weights as there are rows, and fits them in other ways.
+NARROW = Schedule(1.0, 0.8, (300, 300, 300))
 SCARCE = (
     Schedule(2.0, 0.85, (1500, 500, 600)),
     Schedule(2.0, 0.85, (1500, 500, 600)),
@@ -245,6 +249,11 @@ class Search:
     def plenty(self) -> tuple[Schedule, ...]:
         """Schedules for rows enough, one after the other."""
         return PLENTY if self.width < _MANY else _PLENTY_OF_MANY
+
+    @property
+    def many_inputs(self) -> bool:
+        """Whether inputs are so many beside neurons that these span few of their directions."""
+        return self.Z.shape[1] >= _INPUTS_PER_NEURON * (self.width + 1)
 
     def at(self, width: int) -> Search:
         """The same search for another width."""

@@ -21,7 +21,6 @@ from planted.numerics.decompositions import svd
 from planted.numerics.precision import float64
 
 _RUNS = 6
-_INPUTS_PER_NEURON = 10
 _MOVE = Move(1.5)
 _STEPS = 1500
 
@@ -35,10 +34,9 @@ def subspace_runs(search: Search) -> int:
     >>> subspace_runs(Search.of(Problem.of(data.X, data.y, 2)))
     0
     """
-    many = search.Z.shape[1] >= _INPUTS_PER_NEURON * (search.width + 1)
     # Second moments see the even part of a neuron beside its linear part: all of it for relu, nothing for tanh.
     visible = search.activation.centred_parity == "even" and search.activation.on_host
-    return _RUNS if many and visible and not affordable(search) else 0
+    return _RUNS if search.many_inputs and visible and not affordable(search) else 0
 
 
 def leading_directions(search: Search) -> np.ndarray:

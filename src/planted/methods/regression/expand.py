@@ -6,7 +6,7 @@ a time with a short descent after each, leaves the teacher (:class:`planted.meth
 are second-order where that is affordable (:mod:`planted.methods._second_order`); runs begin from independent starts, or
 from the best network so far with new neurons where its residuals have structure. Where rows are few, many descents of
 the network itself come first (:mod:`planted.methods._direct`), and wide ones that are thinned out
-(:mod:`planted.methods._sparse`).
+(:mod:`planted.methods._sparse`); where inputs are many as well, short first-order descents of it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.methods._refine import DENSE_PARAMETERS, Refined, explained, refine
 from planted.methods._residual_test import residual_p_value
-from planted.methods._search import SCARCE, WORTHY, Attempt, Search, same_minimum
-from planted.methods._second_order import pointless, second_order_plan, second_order_run
+from planted.methods._search import NARROW, SCARCE, WORTHY, Attempt, Search, same_minimum
+from planted.methods._second_order import affordable, pointless, second_order_plan, second_order_run
 from planted.methods._sparse import sparse_attempts
 from planted.methods._subspace import subspace_attempts, subspace_runs
 from planted.methods._verdict import EXACT, LEVEL, ROUNDED
@@ -39,6 +39,8 @@ _RUNS = 12
 # Runs that do not lower the loss, after which independent runs that agree are believed though structure is left.
 _IDLE = 4
 _ROWS_PER_WEIGHT = 6
+# First-order runs of the network itself that come first where inputs are many and rows few.
+_NARROW_RUNS = 24
 # A relative loss below which descending further moves weights by rounding errors only.
 _ROUNDING = 1e-25
 # A relative loss above which the signs of neurons are wrong where a run explained its rows.
@@ -65,6 +67,7 @@ def start(problem: Problem) -> Start:
     white = problem.with_inputs(search.Z)
     plenty = len(problem.survey.y) >= _ROWS_PER_WEIGHT * problem.n_hidden * problem.n_features
     schedules = search.plenty if plenty else SCARCE
+    narrow = _NARROW_RUNS if search.many_inputs and not (plenty or affordable(search)) else 0
     attempts: list[Attempt] = []
 
     def witnesses(attempt: Attempt) -> int:
@@ -111,14 +114,14 @@ def start(problem: Problem) -> Start:
     early = subspace_attempts(search, problem.key) if subspace_runs(search) else []
     best: Attempt | None = attempts[-1] if attempts else None
     idle = 0
-    for run, move in enumerate(second_order_plan(search, _RUNS)):
+    for run, move in enumerate([None] * narrow + second_order_plan(search, _RUNS)):
         if move is not None and pointless(search, move, best):
             continue
         key = random.fold_in(problem.key, run)
         if run < len(early):
             attempt = early[run]
         elif move is None:
-            attempt = search.run(schedules[run % len(schedules)], key)
+            attempt = search.run(NARROW if run < narrow else schedules[(run - narrow) % len(schedules)], key)
         else:
             attempt = second_order_run(search, move, key, best)
         # Of runs that explain their rows rounding makes one the lowest, and any may be the one whose signs can be told.
@@ -137,7 +140,7 @@ def start(problem: Problem) -> Start:
             result = conclude(best)
             if not _structured(problem, result.network):
                 return _lower(result, direct)
-            if idle >= _IDLE:
+            if idle >= _IDLE and run >= narrow:
                 break
     assert best is not None
     result = _lower(conclude(best), direct)
