@@ -315,3 +315,13 @@ def test_excel(tmp_path):
     table = open_table(path, "y", categorical=True)
     np.testing.assert_allclose(table.X, np.column_stack([ROWS[:, :2], [1, 0, 1, 0]]))
     assert table.names == ["u", "v", "city=Rome"]
+
+
+def test_archives_on_standard_input_are_told_apart():
+    """A zipped table is read, arrays of NumPy are sent to a file: neither is a workbook."""
+    arrays = io.BytesIO()
+    np.savez(arrays, X=ROWS[:, :2], y=ROWS[:, 2])
+    table = open_table(io.BytesIO(zipped(PLAIN.encode())))
+    np.testing.assert_array_equal(table.X, ROWS)
+    with pytest.raises(DataError, match=r"standard input holds arrays of NumPy \(NPZ\).* give its name"):
+        open_table(io.BytesIO(arrays.getvalue()))

@@ -16,7 +16,7 @@ from planted.rows._limits import check_size, reading
 from planted.rows._npy import npy_header
 from planted.rows._tables import Wanted
 from planted.rows._typed import arrow_frame, as_polars, excel_frame, is_frame, parquet_frame, typed_columns
-from planted.rows._unpack import ENDINGS, compressed, unpacked
+from planted.rows._unpack import ENDINGS, compressed, is_workbook, unpacked
 
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 ARROW, EXCEL = (".arrow", ".feather", ".ipc"), (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -106,10 +106,11 @@ def _opened(source: Any) -> tuple[Path, bytes | None, str]:
         path, content, kind = Path(_STANDARD_INPUT), bytes(source.read()), ""
         if not content:
             raise DataError("standard input is empty")
-        if compressed(content) and not content.startswith(b"PK"):
-            content = unpacked(path, content)
+        if compressed(content) and is_workbook(path, content):
+            return path, content, ".xlsx"
+        content = unpacked(path, content) if compressed(content) else content
         kind = next((kind for magic, kind in _MAGIC.items() if content.startswith(magic)), ".csv")
-        return path, _utf8(path, content), ".xlsx" if content.startswith(b"PK") else kind
+        return path, _utf8(path, content), kind
     path = check_source(source)
     kind = table_kind(path)
     if kind not in _KINDS:

@@ -30,6 +30,24 @@ def compressed(head: bytes) -> bool:
     return head.startswith((_GZIP, _ZSTD, _ZIP, _BZ2, _XZ))
 
 
+def is_workbook(path: Path, content: bytes) -> bool:
+    """Whether compressed bytes without a name are a workbook; a DataError for arrays of NumPy, which are a zip too.
+
+    >>> buffer = io.BytesIO()
+    >>> with zipfile.ZipFile(buffer, "w") as archive:
+    ...     archive.writestr("[Content_Types].xml", "")
+    >>> is_workbook(Path("standard input"), buffer.getvalue()), is_workbook(Path("standard input"), gzip.compress(b"u"))
+    (True, False)
+    """
+    if not content.startswith(_ZIP):
+        return False
+    with reading(path, "a compressed file"), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = archive.namelist()
+    if members and all(name.endswith(".npy") for name in members):
+        raise DataError(f"{path} holds arrays of NumPy (NPZ), which are read from a file: give its name")
+    return "[Content_Types].xml" in members or "mimetype" in members
+
+
 def unpacked(path: Path, content: bytes) -> bytes:
     """What a compressed table holds: gzip, zstd, bzip2, xz, or a zip archive with one member.
 
