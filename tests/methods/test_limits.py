@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from planted import Network, PlantedClassifier
 from planted.certificates import uncertainty
-from planted.methods import Free, LabelProblem
+from planted.methods import Free, LabelProblem, Problem, Start, recover
 from planted.methods._collinear import dependence_advice
 from planted.methods._label_held_out import _linear_losses
 from planted.methods._limits import limit_of
@@ -116,6 +116,19 @@ def test_rows_of_weighted_classes_are_left_out_with_their_weight():
     # One Newton step is not the whole way.
     assert error < 0.1
     assert np.abs(counted - one_by_one).max() > 3 * error
+
+
+def test_intervals_of_neurons_that_are_hardly_known_are_called_approximate():
+    """Two nearly parallel neurons: normal intervals cover too little there, whatever information they are from."""
+    noise = np.random.default_rng(1).standard_normal(400)
+    near = Network([[1.0, 0.0], [0.97, 0.25]], [1.0, -1.0])
+    far = Network([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
+    said = []
+    for teacher in (near, far):
+        problem = Problem.of(X, teacher.predict(X) + 0.3 * noise, 2)
+        said.append(recover(problem, Start(teacher, "squared"), 0.0).verdict.reason)
+    assert "known to a third or worse, so that intervals are approximate" in said[0]
+    assert "approximate" not in said[1]
 
 
 def test_inputs_that_all_but_repeat_others_are_named():

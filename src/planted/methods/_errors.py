@@ -19,7 +19,7 @@ from planted.certificates import Uncertainty, error_ratios, uncertainty
 from planted.methods._observations import Observations
 from planted.methods._problem import Problem
 from planted.methods._row_facts import off_kinks, open_neurons, rounding_noise
-from planted.methods._verdict import EXACT, LEVERAGE_ENTRIES, NOISELESS, UNEVEN
+from planted.methods._verdict import EXACT, LEVERAGE_ENTRIES, LOOSE, NOISELESS, UNEVEN
 from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
 from planted.objectives import score_matrix
@@ -59,10 +59,23 @@ class Errors:
 
     @property
     def words(self) -> str:
-        """What a reader must know of the noise; empty if nothing."""
-        if not self.uneven < UNEVEN:
-            return ""
-        return f", and differs with the inputs (p = {self.uneven:.1g}), which the standard errors allow for"
+        """What a reader must know of the noise and of the errors; empty if nothing."""
+        words = ""
+        if self.uneven < UNEVEN:
+            words = f", and differs with the inputs (p = {self.uneven:.1g}), which the standard errors allow for"
+        if self.loose:
+            which = "output of one neuron is" if self.loose == 1 else f"outputs of {self.loose} neurons are"
+            words += f"; the {which} known to a third or worse, so that intervals are approximate"
+        return words
+
+    @property
+    def loose(self) -> int:
+        """Neurons whose outputs are known so badly that the loss is no parabola within their errors."""
+        known = self.uncertainty
+        if known is None or not known.determined or known.output is None:
+            return 0
+        size, error = (np.linalg.norm(np.atleast_2d(part), axis=0) for part in (known.estimate["output"], known.output))
+        return int(np.sum(error > LOOSE * size))
 
 
 def errors_of(problem: Problem, network: Network, data: Observations, relative_loss: float) -> Errors:

@@ -50,6 +50,8 @@ NEARLY = 1e-4
 """A relative loss in rows held out below which a search may have ended next to the network that made the rows."""
 UNEVEN = 0.01
 """A smaller p-value of noise of one size calls for errors that do without it."""
+LOOSE = 1 / 3
+"""The relative error of a neuron's output above which normal intervals of the network are only approximate."""
 WEAK = 2.0
 """The factor by which the loss grows at most when a neuron that may be superfluous is taken away."""
 ACCURATE = 0.1
