@@ -229,3 +229,14 @@ def test_sigmoids_near_their_linear_part_are_told_apart():
     assert match(recovery.network, data.teacher).weight_error < 1e-6
     # Its errors are those of rounding, which the least singular value of the derivatives makes larger.
     assert 1e-12 < recovery.uncertainty.relative_error < 1e-6
+
+
+def test_neurons_are_joined_whatever_the_size_of_idle_outputs():
+    """A neuron without weight may have any output; its square would overflow, and a command would print that."""
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    weights = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows, _, _ = merge(weights, np.array([[1.0, 1e200, 2.0]]), None, 2, X, activations.get("tanh"))
+    assert rows.shape == (2, 2)
+    assert np.all(np.isfinite(rows))

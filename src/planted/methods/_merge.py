@@ -80,8 +80,11 @@ def merge(
 
 
 def _size(output: np.ndarray) -> np.ndarray:
-    """‖output_i‖ (m,) of each neuron."""
-    return np.abs(output) if output.ndim == 1 else np.linalg.norm(output, axis=0)
+    """‖output_i‖ (m,) of each neuron, whatever its size: that of a neuron without weight has no bounds."""
+    if output.ndim == 1:
+        return np.abs(output)
+    largest = np.maximum(np.abs(output).max(axis=0), 1e-300)
+    return largest * np.linalg.norm(output / largest, axis=0)
 
 
 def _cheapest(gram: np.ndarray, size: np.ndarray, alive: np.ndarray) -> tuple[int, int]:
