@@ -6,10 +6,11 @@ A gradient of n rows, d inputs and k neurons is two products of large matrices, 
 is three, X Wᵀ, X Vᵀ and UᵀX. These are timed alone, on the same rows in one piece and in blocks of 8,192, by NumPy's
 library and by JAX, by JAX once more as W Xᵀ and Uᵀ (k, n) times X, and so in the blocks that our rows are cut into
 with W and V in one matrix, all in turns in one process; the fastest of the six is what the machine can do. Calls are
-repeated for a tenth of a second before one is timed: threads of NumPy's library go on waiting for work for some time,
-which the next computation would pay for. The ratio of medians is printed. With "processor" the processor's time
-counts instead of the clock's: on one core (OMP_NUM_THREADS=1 taskset -c 0) that says the same on a machine that is
-not quiet.
+repeated for a tenth of a second before they are timed for another: threads of NumPy's library go on waiting for work
+for some time, which the next computation would pay for. The mean call of a turn counts, since single calls differ by
+factors where the machine is a virtual one, and the ratio of medians over turns is printed. With "processor" the
+processor's time counts instead of the clock's: on one core (OMP_NUM_THREADS=1 taskset -c 0) that says the same on a
+machine that is not quiet.
 
 Beside it stands the ratio to these products plus the n·k activations alone, by the faster of NumPy and JAX: no
 gradient can do without them, and where d is small they cost as much as the products. Front doors compute in float64;
@@ -34,7 +35,7 @@ from planted.rows import ArrayRows
 
 SIZES = ((262_144, 20, 10), (65_536, 50, 50), (65_536, 100, 100), (32_768, 200, 200))
 BLOCK = 8192
-_AT_REST = 0.1
+_AT_REST = _TIMED = 0.1
 
 
 @jax.jit
@@ -137,11 +138,13 @@ def compared(
                     began = time.perf_counter()
                     while time.perf_counter() < began + _AT_REST:
                         jax.block_until_ready(run())
-                    began = clock()
-                    jax.block_until_ready(run())
+                    began, until, calls = clock(), time.perf_counter() + _TIMED, 0
+                    while time.perf_counter() < until:
+                        jax.block_until_ready(run())
+                        calls += 1
                     # The first turn compiles.
                     if turn:
-                        seconds[way].append(clock() - began)
+                        seconds[way].append((clock() - began) / calls)
             median = {way: statistics.median(each) for way, each in seconds.items()}
             activated = min(median[way] for way in ways if way.startswith("activation"))
             best = min((way for way in ways if way != "ours" and "activation" not in way), key=median.__getitem__)
