@@ -70,6 +70,20 @@ def test_columns_are_cleared_of_the_linear_ones(order, overwrite, monkeypatch):
         assert overwrite or np.array_equal(given, columns)
 
 
+@pytest.mark.parametrize("many", [100, 1])
+def test_outputs_stay_finite_where_rows_have_only_a_tail(many, monkeypatch):
+    """The best softplus neuron of an exponential function has bias −∞ and output ∞."""
+    monkeypatch.setattr(_projection, "_MANY_COLUMNS", many)
+    X = np.column_stack([np.linspace(-1.0, 1.0, 40), np.ones(40)])
+    rows = SeparableRows(X, np.ones((40, 1)), np.exp(X[:, :1]), activations.get("softplus"), centred=False)
+    assert np.isfinite(rows.at(np.array([[1.0, -600.0]])).value)
+    nowhere = rows.at(np.array([[1.0, -715.0]]))
+    assert nowhere.value == np.inf
+    assert np.isfinite(nowhere.solution).all()
+    run = variable_projection(rows, np.array([[0.9, -690.0]]), steps=50)
+    assert np.isfinite(run.params["output"]).all()
+
+
 def test_weak_neuron_beside_strong_ones():
     rng = np.random.default_rng(1)
     X = np.column_stack([rng.standard_normal((400, 4)), np.ones(400)])

@@ -112,13 +112,18 @@ class SeparableRows:
         basis = neurons.basis
         projected = basis.T @ rest
         output = neurons.solution(projected)
+        if not np.isfinite(output).all():
+            return ProjectedPoint(rows, z, features, y, np.zeros(shape), rest, np.inf, fixed=fixed)
         solution = np.concatenate([factor.solution(fixed.T @ (y - features @ output)), output])
         residual = rest - basis @ projected
         value = 0.5 * float(np.sum(residual**2)) / len(y)
         return ProjectedPoint(rows, z, basis, y, solution, residual, value, fixed=fixed)
 
     def at(self, rows: np.ndarray) -> ProjectedPoint:
-        """The loss at hidden rows (k, q), with the linear layers solved."""
+        """The loss at hidden rows (k, q), with the linear layers solved.
+
+        It is infinite where features are, and where outputs would be: of a neuron of which rows have only its far tail.
+        """
         if self.nuisance.shape[1] >= _MANY_COLUMNS:
             return self._beside_many(rows)
         z = self.X @ rows.T
@@ -126,15 +131,19 @@ class SeparableRows:
         y = self.y
         if self.weight is not None:
             columns, y = columns * self.weight[:, None], y * self.weight[:, None]
+        nowhere = ProjectedPoint(rows, z, columns, y, np.zeros((columns.shape[1], y.shape[1])), y, np.inf)
         if not np.isfinite(columns).all():
-            return ProjectedPoint(rows, z, columns, y, np.zeros((columns.shape[1], y.shape[1])), y, np.inf)
+            return nowhere
         if not columns.shape[1]:
             return ProjectedPoint(rows, z, columns, y, np.zeros((0, y.shape[1])), y, 0.5 * float(np.sum(y**2)) / len(y))
         factor = _Factor.of(columns)
         projected = factor.basis.T @ y
+        solution = factor.solution(projected)
+        if not np.isfinite(solution).all():
+            return nowhere
         residual = y - factor.basis @ projected
         value = 0.5 * float(np.sum(residual**2)) / len(y)
-        return ProjectedPoint(rows, z, factor.basis, y, factor.solution(projected), residual, value)
+        return ProjectedPoint(rows, z, factor.basis, y, solution, residual, value)
 
 
 class _Factor(NamedTuple):
@@ -156,8 +165,9 @@ class _Factor(NamedTuple):
         return cls(basis @ left[:, known], right[known], values[known], scale)
 
     def solution(self, projected: np.ndarray) -> np.ndarray:
-        """Coefficients (c, m) of the columns for those (r, m) of the basis."""
-        return (self.right.T @ (projected / self.values[:, None])) / self.scale[:, None]
+        """Coefficients (c, m) of the columns for those (r, m) of the basis; infinite where these are too large."""
+        with np.errstate(over="ignore"):
+            return (self.right.T @ (projected / self.values[:, None])) / self.scale[:, None]
 
 
 @dataclass
