@@ -190,3 +190,19 @@ def test_the_report_names_several_targets(tmp_path, capsys):
     assert status == 0
     for name in ("output price", "output cost", "intercept of price", "intercept of cost"):
         assert name in printed
+
+
+def test_a_linear_function_is_certified_as_the_fit_does(tmp_path, capsys):
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    rows = datasets.write_table(tmp_path / "rows.csv", X, X @ [2.0, -1.0] + 3.0)
+    coefficients, *_ = np.linalg.lstsq(np.column_stack([X, np.ones(60)]), X @ [2.0, -1.0] + 3.0)
+    none = {"weights": np.zeros((0, 2)), "output": np.zeros(0)}
+    Network(**none, skip=coefficients[:2], intercept=coefficients[2]).save(tmp_path / "model")
+    status, printed, said = run(capsys, "certify", tmp_path / "model", rows, "--report", tmp_path / "page.html")
+    assert (status, said) == (0, "")
+    assert printed.startswith("global minimum")
+    assert "inputs are Gaussian" in printed
+    Network(**none, skip=[2.0, 1.0], intercept=3.0).save(tmp_path / "other")
+    assert run(capsys, "certify", tmp_path / "other", rows)[0] == 1
+    status, _, said = run(capsys, "certify", tmp_path / "model", rows, "--loss", "L", "--population")
+    assert (status, "one hidden layer" in said) == (2, True)

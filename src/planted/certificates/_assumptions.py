@@ -230,7 +230,8 @@ def assumptions(
     X : array (n, d), optional
         Inputs.
     network : Network, optional
-        The fitted network, standing in for the teacher.
+        The fitted network, standing in for the teacher. Of one without neurons, which the theorems are not about, only
+        the inputs are looked at.
     activation : str, Activation or callable, optional
         The network's if omitted.
     mu, lam : float, optional
@@ -249,6 +250,8 @@ def assumptions(
     """
     rows: list[Assumption] = []
     inputs = None if X is None else as_matrix("X", X)
+    if network is not None and not network.n_hidden:
+        network = None
     act = activations.get(activation) if activation is not None else network.activation if network is not None else None
     if inputs is not None:
         rows += _of_inputs(inputs)

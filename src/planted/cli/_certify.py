@@ -92,7 +92,7 @@ def certify(
     saved = read_model(model)
     network = saved.network
     check_patch(patch, network)
-    if loss != "squared" and (saved.labels or isinstance(network, ConvNetwork)):
+    if loss != "squared" and (saved.labels or isinstance(network, ConvNetwork) or not network.n_hidden):
         raise ValueError(f"--loss {loss} is for networks of one hidden layer fitted to numbers")
     if task == "classification" or saved.labels:
         if isinstance(network, ConvNetwork):

@@ -225,7 +225,8 @@ def problem_of(network: Any, X: ArrayLike, y: ArrayLike) -> Any:
 @problem_of.register
 def _of_dense(network: Network, X: ArrayLike, y: ArrayLike) -> Problem:
     free = Free(network.bias is not None, bool(np.any(network.intercept)), network.skip is not None)
-    return Problem.of(X, y, network.n_hidden, network.activation, free=free)
+    # Nobody asks for a network without neurons, but a linear function is an answer.
+    return replace(Problem.of(X, y, 1, network.activation, free=free), n_hidden=network.n_hidden)
 
 
 def block_whitened(block: Block, mean: jax.Array, whitener: jax.Array) -> Block:
