@@ -179,17 +179,19 @@ def test_an_export_goes_through_the_one_writer(tmp_path, capsys):
     assert run(capsys, "export", model, "--to", "sklearn", "--out", tmp_path / "notes.txt")[0] == 0
 
 
-def test_the_report_names_several_targets(tmp_path, capsys):
+def test_a_model_knows_its_targets(tmp_path, capsys):
     X = np.random.default_rng(0).standard_normal((200, 2))
     y = np.tanh(X @ [[1.0], [0.5]]) * [2.0, -1.0] + [3.0, 4.0]
     rows = tmp_path / "rows.csv"
     np.savetxt(rows, np.column_stack([X, y]), delimiter=",", header="u,v,price,cost", comments="")
-    status, printed, _ = run(
-        capsys, "fit", rows, "--target", "price,cost", "--hidden", 1, "--activation", "tanh", "--no-bias", "--intercept"
-    )
+    options = ("--target", "price,cost", "--hidden", 1, "--activation", "tanh", "--no-bias", "--intercept")
+    status, printed, _ = run(capsys, "fit", rows, *options, "--out", tmp_path / "model")
     assert status == 0
     for name in ("output price", "output cost", "intercept of price", "intercept of cost"):
         assert name in printed
+    status, printed, said = run(capsys, "certify", tmp_path / "model", rows)
+    assert (status, said) == (0, "")
+    assert printed.startswith("global minimum")
 
 
 def test_a_linear_function_is_certified_as_the_fit_does(tmp_path, capsys):

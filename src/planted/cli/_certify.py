@@ -23,6 +23,7 @@ from planted.cli._common import (
     print_json,
     read_model,
     read_rows,
+    targets_of,
 )
 from planted.cli._imported import LAW_HELP, named_law
 from planted.cli._patches import Patch, check_patch, read_patches
@@ -33,7 +34,9 @@ from planted.names import TASKS
 def certify(
     model: Annotated[Path, typer.Argument(help="Network written by 'planted fit --out'.")],
     data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ file with inputs and target.")],
-    target: Annotated[str, typer.Option(help="Column that the network explains.")] = "y",
+    target: Annotated[
+        str | None, typer.Option(help="Column that the network explains; that of the fit if omitted.")
+    ] = None,
     features: Annotated[str | None, typer.Option(help="Input columns in order, comma-separated.")] = None,
     task: Annotated[
         str, typer.Option(help="regression, or classification for labels; a model that 'planted fit' wrote knows it.")
@@ -91,6 +94,7 @@ def certify(
     remember_programs()
     saved = read_model(model)
     network = saved.network
+    target = targets_of(saved) if target is None else target
     check_patch(patch, network)
     if loss != "squared" and (saved.labels or isinstance(network, ConvNetwork) or not network.n_hidden):
         raise ValueError(f"--loss {loss} is for networks of one hidden layer fitted to numbers")

@@ -110,6 +110,18 @@ def read_model(model: Path) -> Any:
     return saved
 
 
+def targets_of(saved: Any) -> str:
+    """Names of the targets that a model was fitted to, as a comma-separated list; "y" for a model that keeps none.
+
+    >>> from planted import Network
+    >>> from planted.estimators import SavedModel
+    >>> targets_of(SavedModel(Network([[1.0]], [2.0]), None))
+    'y'
+    """
+    fitted = () if saved.signature is None else saved.signature.targets
+    return ",".join(f'"{name}"' if "," in name else name for name in fitted or ("y",))
+
+
 def read_rows(data: Any, target: str | None, features: str | None) -> tuple[Any, Any, list[str]]:
     """Inputs, targets and input names from a file; columns are given as comma-separated lists or None.
 

@@ -19,6 +19,7 @@ from planted.cli._common import (
     print_json,
     progress_bar,
     read_model,
+    targets_of,
 )
 from planted.cli._patches import Patch
 from planted.cli._program_cache import remember_programs
@@ -115,8 +116,7 @@ def draw_model(model: Path, request: Request, out: Path | None, force: bool, as_
 
     saved = read_model(model)
     if request.target is None:
-        fitted = ("y",) if saved.signature is None else saved.signature.targets or ("y",)
-        request = replace(request, target=",".join(f'"{name}"' if "," in name else name for name in fitted))
+        request = replace(request, target=targets_of(saved))
     rows = request.rows(saved)
     codes = label_codes(rows.y, saved.signature.classes) if saved.labels else None
     present = (
