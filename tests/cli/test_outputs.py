@@ -192,6 +192,11 @@ def test_a_model_knows_its_targets(tmp_path, capsys):
     status, printed, said = run(capsys, "certify", tmp_path / "model", rows)
     assert (status, said) == (0, "")
     assert printed.startswith("global minimum")
+    status, printed, _ = run(capsys, "predict", tmp_path / "model", rows)
+    assert (status, printed.splitlines()[0]) == (0, "prediction price,prediction cost")
+    Network([[1.0, 0.5]], [[2.0], [-1.0]], "tanh").save(tmp_path / "bare")
+    status, printed, _ = run(capsys, "predict", tmp_path / "bare", rows, "--features", "u,v")
+    assert (status, printed.splitlines()[0]) == (0, "prediction 0,prediction 1")
 
 
 def test_a_linear_function_is_certified_as_the_fit_does(tmp_path, capsys):

@@ -28,7 +28,7 @@ def predict(
     target: Annotated[str | None, typer.Option(help="Column to compare with; several, comma-separated.")] = None,
     patch: Patch = None,
     header: Header = None,
-    out: Annotated[Path | None, typer.Option(help="Write a CSV with a column 'prediction'.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write a CSV with a column 'prediction', or one a target.")] = None,
     force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -60,7 +60,7 @@ def predict(
         except OSError:
             typer.echo(text, nl=False)
             raise
-    n = len(columns["prediction" if "prediction" in columns else "prediction 0"])
+    n = len(rows.X)
     if as_json:
         shown = None if out is not None else columns
         if shown is not None and list(shown) == ["prediction"]:
@@ -79,7 +79,7 @@ def predict(
 
 
 def predictions(saved: Any, X: Any) -> dict[str, Any]:
-    """Columns of predictions: values, one column an output; for labels the class and the probability of each.
+    """Columns of predictions: values, one column a target; for labels the class and the probability of each.
 
     >>> from planted import Network
     >>> from planted.estimators import SavedModel
@@ -98,8 +98,10 @@ def predictions(saved: Any, X: Any) -> dict[str, Any]:
     values = saved.values(X)
     if values.ndim == 1:
         return {"prediction": _gaps(values)}
-    names = [f"prediction {i}" for i in range(values.shape[1])]
-    return {name: _gaps(values[:, i]) for i, name in enumerate(names)}
+    fitted = () if saved.signature is None else saved.signature.targets
+    # Arrays of several columns have one name, and models of earlier versions none.
+    names = fitted if len(set(fitted)) == values.shape[1] else range(values.shape[1])
+    return {f"prediction {name}": _gaps(values[:, i]) for i, name in enumerate(names)}
 
 
 def scores(saved: Any, X: Any, y: Any) -> dict[str, float]:
