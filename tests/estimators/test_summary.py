@@ -88,3 +88,13 @@ def test_the_logger_says_what_is_done(caplog):
     words = [record.getMessage() for record in caplog.records if record.name == "planted"]
     assert words[0] == "fitting 400 rows of 3 inputs by PlantedRegressor"
     assert words[-1].startswith(f"{est.result_.status}: ")
+
+
+def test_coefficients_of_a_linear_function_are_said_to_be_per_standard_deviation():
+    y = X @ (np.array([1.0, 2.0, 3.0]) / SCALE) + 0.5 * RNG.standard_normal(400)
+    est = PlantedRegressor(activation="relu", fit_bias=False, random_state=0).fit(X, y, names=NAMES)
+    assert est.network_.n_hidden == 0
+    summary = est.summary()
+    made = np.array([summary.shared[f"linear: {name}"][0] for name in NAMES])
+    np.testing.assert_allclose((X / X.std(axis=0)) @ made, est.predict(X) - est.network_.intercept, atol=1e-9)
+    assert summary.notes == ["coefficients are per standard deviation of an input"]

@@ -205,7 +205,7 @@ def _neurons(estimator: Any, network: Any, names: list[str]) -> tuple[list[Any],
         parts.append(part)
     shared = _shared(net, spread, names, outputs)
     hidden = _hidden(net, names)
-    notes = []
+    notes = [] if parts or net.skip is None else ["coefficients are per standard deviation of an input"]
     if parts:
         notes += ["weights are per standard deviation of an input" + (
             ", of length one together; the output carries the rest" if net.activation.homogeneity is not None else ""
