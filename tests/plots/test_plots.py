@@ -1,5 +1,7 @@
 """Pictures of a descent: what they show agrees with what was computed elsewhere."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -15,6 +17,7 @@ from planted.plots import (
     plot_slice,
     plot_spectrum,
     plot_sphere,
+    save_fit,
     save_picture,
 )
 from planted.plots._landscapes import plane
@@ -119,3 +122,14 @@ def test_squared_loss_can_be_followed_too():
     teacher = Network(np.eye(2), np.ones(2))
     path = follow(PopulationSquared(teacher, output=teacher.output), SWAP * [[1, 1], [-1, 1]], teacher)
     assert path.error[-1] < 1e-6
+
+
+def test_a_fit_without_steps_has_no_empty_panel(tmp_path, recwarn):
+    y = np.linspace(0.0, 1.0, 20)
+    result = SimpleNamespace(descents={}, network=Network(np.zeros((0, 1)), np.zeros(0), skip=[1.0]))
+    result.status, result.relative_loss = "estimated", 0.5
+    save_fit(tmp_path / "linear.png", result, y, y, {0: 0.5})
+    save_fit(tmp_path / "widths.png", result, y, y, {0: 0.5, 1: 0.6})
+    assert not recwarn.list
+    one, two = (Image.open(tmp_path / f"{name}.png").size for name in ("linear", "widths"))
+    assert (one[0] * 2, one[1]) == two

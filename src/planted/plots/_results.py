@@ -83,6 +83,8 @@ def save_fit(
 ) -> None:
     """Write a picture of a fit: losses, prediction against observation and, where it was searched for, the width.
 
+    A linear function has no steps and a single width has nothing beside it: these panels are left out then.
+
     >>> import tempfile, os
     >>> from planted import PlantedRegressor, datasets
     >>> data = datasets.make_planted(200, 2, 1, random_state=0)
@@ -90,13 +92,16 @@ def save_fit(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_fit(os.path.join(folder, "fit.png"), est.result_, est.predict(data.X), data.y, {1: 1e-9, 2: 1e-9})
     """
-    panels = 2 + (widths is not None)
+    steps = any(len(run.history.step) for run in result.descents.values())
+    compared = widths if widths is not None and len(widths) > 1 else None
+    panels = 1 + steps + (compared is not None)
     figure = Figure(figsize=(5 * panels, 4), layout="constrained")
-    axes = figure.subplots(1, panels)
-    plot_losses(result, axes[0])
-    plot_prediction(prediction, y, axes[1])
-    if widths is not None:
-        plot_widths(widths, result.network.n_hidden, axes[2])
+    axes = figure.subplots(1, panels, squeeze=False)[0]
+    if steps:
+        plot_losses(result, axes[0])
+    plot_prediction(prediction, y, axes[int(steps)])
+    if compared is not None:
+        plot_widths(compared, result.network.n_hidden, axes[-1])
     figure.suptitle(f"{result.status}: relative loss {result.relative_loss:.2g}")
     save_figure(figure, path)
 
