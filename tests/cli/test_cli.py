@@ -172,6 +172,17 @@ def test_every_command_explains_itself(capsys, command):
     assert {"--seed", "--quiet", "--json"} <= set(out.split())
 
 
+def test_no_arguments_print_the_help(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["planted"])
+    asked = run(capsys, "--help")
+    assert asked[0] == 0
+    assert len(asked[1].splitlines()) > len(COMMANDS)
+    assert run(capsys) == asked
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert (stopped.value.code, *capsys.readouterr()) == asked
+
+
 def test_interruption_is_a_sentence(capsys, folder, tmp_path, monkeypatch):
     import planted.estimators
 

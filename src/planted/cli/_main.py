@@ -26,7 +26,6 @@ from planted.cli._score import score
 app = typer.Typer(
     name="planted",
     help="Which one-hidden-layer neural network produced this data? Recover its weights, with a verdict.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -61,13 +60,17 @@ def _options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its status; errors are one sentence on standard error."""
+    """Run the command line and exit with its status; errors are one sentence on standard error.
+
+    Without arguments, the help is printed.
+    """
     # Libraries make half a million objects that last. To look through them for garbage while they load, and once more
     # when the process ends, would be a quarter of a short command's time.
     gc.set_threshold(10_000, 10, 10)
     atexit.register(gc.freeze)
     try:
-        status = app(args=arguments, standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else arguments
+        status = app(args=given or ["--help"], standalone_mode=False)
         if status == INTERRUPTED:
             _say("interrupted: nothing was written", status)
     except KeyboardInterrupt:
