@@ -122,3 +122,19 @@ def test_a_target_of_text_names_the_flag_for_labels(capsys, tmp_path):
     status, _, err = run(capsys, "fit", path, "--target", "share")
     assert status == 2
     assert "write plain numbers" in err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npz"])
+def test_negative_weights_name_the_option_and_the_column(capsys, tmp_path, suffix):
+    path, weights = tmp_path / f"rows.{suffix}", np.ones(120)
+    weights[7] = -2.5
+    if suffix == "npz":
+        np.savez(path, X=DATA.X, y=DATA.y, count=weights)
+    else:
+        table = np.column_stack([DATA.X, weights, DATA.y])
+        np.savetxt(path, table, delimiter=",", header="a,b,count,y", comments="")
+    status, out, err = run(capsys, "fit", path, *FAST, "--weights", "count")
+    assert (status, out) == (2, "")
+    assert err.startswith("planted: --weights: ")
+    assert "'count'" in err
+    assert "negative weight, -2.5 in row 8" in err

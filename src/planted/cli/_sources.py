@@ -155,13 +155,24 @@ class Columns:
             return {}
         if str(data) == "-":
             raise ValueError("--weights reads the table twice: give a file, not standard input")
+        import numpy as np
+
         from planted.datasets import open_table
 
         if data.suffix.lower() == ".npz":
-            column = open_table(data, self.weights).y
-            return {"sample_weight": column}
-        column = open_table(data, None, [self.weights], header=self.header).X[:, 0]
-        return {"sample_weight": column[rows]}
+            weights, kind = np.asarray(open_table(data, self.weights).y), "array"
+            places = np.arange(len(weights))
+        else:
+            column = open_table(data, None, [self.weights], header=self.header).X[:, 0]
+            weights, kind, places = column[rows], "column", np.arange(len(column))[rows]
+        negative = np.argwhere(weights < 0)
+        if len(negative):
+            first = tuple(negative[0])
+            raise ValueError(
+                f"--weights: {kind} {self.weights!r} of {data} has a negative weight, {weights[first]:.6g} in row "
+                f"{places[first[0]] + 1}; a weight counts rows"
+            )
+        return {"sample_weight": weights}
 
 
 @dataclass(frozen=True)
