@@ -1,7 +1,9 @@
 """The report of a result: its numbers against the network, its look and handling in a real browser."""
 
+import html
 import json
 import re
+import shlex
 import xml.etree.ElementTree as ElementTree
 from types import SimpleNamespace
 
@@ -161,6 +163,42 @@ def test_labels_and_filters(tmp_path):
     again = ConvNetwork(content["matrices"][0]["values"][0], content["matrices"][1]["values"][0])
     np.testing.assert_allclose(again.predict(filters.X), est.predict(filters.X), atol=1e-7)
     assert len(content["search"]["restarts"]) == 4
+
+
+@pytest.mark.filterwarnings("ignore:ambiguous")
+@pytest.mark.parametrize("names", [["no", "yes"], ["setosa", "versicolor", "virginica"], [0.0, 1.0, 2.0]])
+def test_log_odds_are_not_called_probabilities(names, tmp_path):
+    """The formula says what the network gives; the lines of code give the probabilities; the command runs."""
+    from planted.cli import main
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    scores = np.column_stack([np.tanh(X[:, 0]), np.zeros(300), X[:, 1]])[:, : len(names)]
+    y = np.array(names)[np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)]
+    est = PlantedClassifier(1, activation="tanh", link="logit", random_state=0).fit(X, y)
+    model = est.save(tmp_path / "a model", targets=("kind of it",))
+    page = est.report(tmp_path / "page.html", targets=["kind of it"], model=str(model)).read_text(encoding="utf-8")
+    formula, code, shell = (html.unescape(part) for part in re.findall(r"<pre[^>]*>(.*?)</pre>", page, re.DOTALL))
+    words = [name if isinstance(name, str) else f"class {name:.0f}" for name in names]
+    left = ["log-odds of yes"] if len(names) == 2 else [f"score of {name}" for name in words]
+    left += ["P(kind of it = yes)" if len(names) == 2 else "probabilities of the classes"]
+    lines = [line for line in formula.splitlines() if " = " in line]
+    assert all(line.startswith(f"{what} = ") for line, what in zip(lines, left, strict=True))
+    known = {"X": X}
+    exec(code, known)
+    expected = est.predict_proba(X)
+    np.testing.assert_allclose(known["p"], expected[:, 1] if len(names) == 2 else expected, atol=1e-12)
+    if len(names) > 2:
+        assert f"output to {words[2]}" in payload(page)["neurons"]["columns"]
+    table = tmp_path / "data.csv"
+    pd.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "kind of it": y}).to_csv(table, index=False)
+    command = [str(table) if part == "data.csv" else part for part in shlex.split(shell.splitlines()[1])]
+    assert "--task" not in command
+    again = tmp_path / "certified.html"
+    with pytest.raises(SystemExit) as ended:
+        main([*command[1:], "--report", str(again)])
+    assert ended.value.code in (0, 1)
+    assert f"{left[0]} = " in again.read_text(encoding="utf-8")
 
 
 def test_a_certificate_reports_itself(tmp_path):

@@ -106,7 +106,8 @@ def certify(
         place = Labelled(model, data, target, features)
         certificate, problem = place.certified(saved, seed)
         if report is not None:
-            write_page(report, problem, network, certificate, list(problem.names), names_in(target))
+            classes = saved.signature.classes if saved.labels else ()
+            write_page(report, problem, network, certificate, list(problem.names), names_in(target), classes=classes)
         return place.show(certificate, problem, network, seed, as_json)
     if isinstance(network, ConvNetwork):
         network = network.canonical()  # the loss normalises the filter
@@ -147,8 +148,8 @@ def _show(certificate: Any, as_json: bool, check: Any = None) -> int:
     return DONE if certificate.is_minimum else NOT_RECOVERED
 
 
-def write_page(path: Path, problem: Any, network: Any, certificate: Any, *names: list[str]) -> None:
-    """Write the report of a certificate; `names` are those of the inputs and of the targets."""
+def write_page(path: Path, problem: Any, network: Any, certificate: Any, *names: list[str], classes: Any = ()) -> None:
+    """Write the report of a certificate; `names` are those of the inputs and of the targets, `classes` the labels."""
     from planted.certificates import uncertainty
     from planted.methods import PARAMETERS_WITH_ERRORS, LabelProblem, class_probabilities, label_uncertainty
     from planted.pages import Subject, displayed, evidence, write_report
@@ -174,5 +175,7 @@ def write_page(path: Path, problem: Any, network: Any, certificate: Any, *names:
         names=names[0],
         targets=names[1],
         labels=labels,
+        classes=classes,
+        link=problem.link if labels else "mean",
     )
     write_report(path, subject)

@@ -115,7 +115,7 @@ def _evidence(subject: Subject, ranking: np.ndarray) -> dict[str, Any] | None:
         "neurons": [
             {
                 "name": f"patch {i}" if hasattr(subject.network, "filter") else f"neuron {rank + 1}",
-                "output": subject.outputs[int(evidence.leading[i])],
+                "output": subject.quantities[int(evidence.leading[i])],
                 "z": _short(evidence.positions[i]),
                 "response": _short(evidence.response[i]),
                 "partial": _short(evidence.partial[i]),

@@ -130,7 +130,7 @@ def answer(subject: Subject) -> str:
 
 def formula(subject: Subject) -> str:
     """The canonical network as a formula in the caller's own names, strongest neurons and weights first, as HTML."""
-    network, outputs = displayed(subject.network, subject.uncertainty), subject.outputs
+    network, outputs = displayed(subject.network, subject.uncertainty), subject.quantities
     if network is None:
         return ""
     act = network.activation.name
@@ -153,25 +153,31 @@ def formula(subject: Subject) -> str:
             terms.append(f"{'−' if shift < 0 else '+'} {_number(abs(shift))}")
         if len(ranking) > _TERMS:
             terms.append(f"+ … {len(ranking) - _TERMS} more neurons")
-        left = f"P({target} = 1)" if subject.labels else target
         text = "\n    ".join(escape(term) for term in terms) or "0"
-        lines.append(f"{escape(left)} = {_opening(text)}")
+        lines.append(f"{escape(target)} = {_opening(text)}")
+    if subject.labels and subject.link == "logit":
+        several = "probabilities of the classes = softmax of the scores"
+        lines.append(several if len(outputs) > 1 else escape(f"{subject.chance} = 1 / (1 + exp(−log-odds))"))
     return "\n".join(lines)
 
 
 def _next(subject: Subject) -> str:
     """The code that goes on from here."""
+    from shlex import quote
+
     if subject.network is None:
         return ""
     kind = "ConvNetwork" if hasattr(subject.network, "filter") else "Network"
     file = subject.model or "model.safetensors"
-    origin = "est.network_.save(...) or planted fit --out writes it"
+    origin = "est.save(...) or planted fit --out writes it"
     if "queries" in subject.numbers:
         origin = "reading.network.save(...) or planted read --out writes it"
     elif subject.status in KIND:
         origin = "the network that was certified"
     lines = [f"# {'written by this command' if subject.model else origin}"]
-    lines += ["import planted", "", f'network = planted.{kind}.load("{file}")', "y = network.predict(X)"]
+    imports, given, chances = _given(subject)
+    lines += ["import planted", *imports, "", f'network = planted.{kind}.load("{file}")']
+    lines += [f"y = network.predict(X){given}", *chances]
     if kind == "Network":
         lines += [
             "",
@@ -179,11 +185,28 @@ def _next(subject: Subject) -> str:
             f"W, a, phi = network.weights, network.output, network.activation  # {subject.network.activation.name}",
             "b = 0 if network.bias is None else network.bias",
             "skip = 0 if network.skip is None else X @ network.skip.T",
-            "y = phi(X @ W.T + b) @ a.T + skip + network.intercept",
+            f"y = phi(X @ W.T + b) @ a.T + skip + network.intercept{given}",
+            *chances,
         ]
-    target = ",".join(subject.outputs)
-    shell = f"planted predict {file} new.csv --out predictions.csv\nplanted certify {file} data.csv --target {target}"
+    # A model that knows its classes says itself that it is of labels.
+    task = " --task classification" if subject.labels and not subject.classes else ""
+    shell = (
+        f"planted predict {quote(file)} new.csv --out predictions.csv\n"
+        f"planted certify {quote(file)} data.csv --target {quote(subject.column)}{task}"
+    )
     return f"<pre>{escape(chr(10).join(lines))}</pre><pre>{escape(shell)}</pre>"
+
+
+def _given(subject: Subject) -> tuple[list[str], str, list[str]]:
+    """Imports, what the network gives of labels as a comment, and the lines that make probabilities of it."""
+    if not subject.labels:
+        return [], "", []
+    given = f"  # {', '.join(subject.quantities[:_TERMS])}" + (", …" if len(subject.quantities) > _TERMS else "")
+    if subject.link == "mean":
+        return [], given, []
+    if len(subject.quantities) == 1:
+        return ["from scipy.special import expit"], given, [f"p = expit(y)  # {subject.chance}"]
+    return ["from scipy.special import softmax"], given, ["p = softmax(y, axis=1)  # a column for each class"]
 
 
 def _terms(weights: np.ndarray, names: list[str]) -> list[str]:

@@ -30,9 +30,14 @@ class Subject:
         of independent runs; "descents": the solvers' runs by phase; "restarts": the fate of each restart of a shared
         filter.
     names, targets : sequences of str
-        Of the inputs and of the outputs.
+        Of the inputs and of the outputs; of labels the name of their column.
     labels : bool
-        Whether the network gives the probability of a label.
+        Whether the network was fitted to labels.
+    classes : sequence
+        The labels in order, where they are known.
+    link : "mean" or "logit"
+        What the network gives of labels: the probability of the second class, or log-odds: of the second class of two,
+        or of each of several, whose softmax are the probabilities.
     model : str
         The file that the network was written to, if it was.
     """
@@ -49,6 +54,8 @@ class Subject:
     names: Sequence[str] = ()
     targets: Sequence[str] = ()
     labels: bool = False
+    classes: Sequence[Any] = ()
+    link: str = "mean"
     model: str = ""
 
     @property
@@ -63,11 +70,46 @@ class Subject:
 
     @property
     def outputs(self) -> list[str]:
-        """Names of the outputs, y, or y0, y1, … where they have none."""
+        """Names of the outputs, of the classes that they are of, or y, or y0, y1, … where they have none."""
         m = getattr(self.network, "n_outputs", 1)
         if len(self.targets) == m:
             return [str(name) for name in self.targets]
+        if self.labels and m > 1:
+            return [self._class(i) for i in range(m)]
         return ["y"] if m == 1 else [f"y{i}" for i in range(m)]
+
+    @property
+    def column(self) -> str:
+        """Where the rows' targets stand: names of columns with commas between them, one column for labels."""
+        if not self.labels:
+            return ",".join(self.outputs)
+        return str(self.targets[0]) if len(self.targets) == 1 else "y"
+
+    @property
+    def quantities(self) -> list[str]:
+        """What each output of the network is.
+
+        >>> from planted import Network
+        >>> Subject(Network([[1.0]], [2.0]), "", "", labels=True, link="logit", classes=["no", "yes"]).quantities
+        ['log-odds of yes']
+        """
+        outputs = self.outputs
+        if not self.labels:
+            return outputs
+        if self.link == "mean":
+            return [self.chance]
+        return [f"log-odds of {self._class(1)}"] if len(outputs) == 1 else [f"score of {name}" for name in outputs]
+
+    @property
+    def chance(self) -> str:
+        """The probability of the second class, as formulas have it."""
+        return f"P({self.column} = {_label(self.classes[1]) if len(self.classes) > 1 else 1})"
+
+    def _class(self, i: int) -> str:
+        """The name of a class in a sentence."""
+        if i >= len(self.classes):
+            return f"class {i}"
+        return str(self.classes[i]) if isinstance(self.classes[i], str) else f"class {_label(self.classes[i])}"
 
 
 def subject_of(
@@ -102,7 +144,6 @@ def subject_of(
     """
     estimator, recovery = (result, result.result_) if hasattr(result, "result_") else (None, result)
     details = dict(getattr(recovery, "details", {}))
-    labels = hasattr(estimator, "classes_")
     known = [] if estimator is None else list(getattr(estimator, "feature_names_in_", ()))
     return Subject(
         network=recovery.network,
@@ -124,9 +165,16 @@ def subject_of(
         },
         names=names or known,
         targets=targets,
-        labels=labels,
+        labels=hasattr(estimator, "classes_"),
+        classes=list(getattr(estimator, "classes_", ())),
+        link=getattr(estimator, "link_", "mean"),
         model=model,
     )
+
+
+def _label(value: Any) -> str:
+    """A label as text, whole numbers without a decimal point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _numbers(recovery: Any, estimator: Any) -> dict[str, Any]:
