@@ -271,6 +271,43 @@ def test_several_outputs_and_a_linear_part(tmp_path):
     assert [matrix["title"] for matrix in payload(text)["matrices"]] == ["weights", "linear part"]
 
 
+def linear():
+    """A linear function beside rows that it explains: a network without neurons."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    network = Network(np.zeros((0, 2)), np.zeros(0), skip=[2.0, -1.0], intercept=0.5)
+    y = network.predict(X) + np.random.default_rng(1).normal(size=60)
+    return Subject(network, "estimated", "by construction", evidence=evidence(network, X, y)), X
+
+
+def test_without_neurons_the_page_speaks_of_a_linear_function():
+    subject, X = linear()
+    page = report_html(subject)
+    assert "explains the data up to noise: one linear function of 2 inputs, no neurons." in page
+    content = payload(page)
+    assert [matrix["title"] for matrix in content["matrices"]] == ["linear part"]
+    assert content["neurons"] is None
+    code = html.unescape(re.findall(r"<pre[^>]*>(.*?)</pre>", page, re.DOTALL)[1]).split("plain arrays")[1]
+    known = {"X": X, "network": subject.network}
+    exec(code, known)
+    np.testing.assert_allclose(known["y"], subject.network.predict(X))
+    assert "relu" not in code
+    assert "+2</td>" in fragment(subject)
+    constant = Subject(Network(np.zeros((0, 2)), np.zeros(0), intercept=0.5), "estimated", "by construction")
+    assert "up to noise: a constant, no neurons." in report_html(constant)
+    assert "<table" not in fragment(constant)
+
+
+@needs_browser
+def test_without_neurons_no_part_is_empty(tmp_path):
+    with browser() as driver:
+        driver.get(write_report(tmp_path / "page.html", linear()[0]).as_uri())
+        assert driver.find_element("css selector", "#neurons h2").text == "Weights"
+        assert [one.text for one in driver.find_elements("css selector", "#neurons summary")] == ["all 2 numbers"]
+        sections = [section.get_attribute("id") for section in driver.find_elements("css selector", "section")]
+        assert sections == ["neurons", "fit", "next"]
+        assert driver.get_log("browser") == []
+
+
 def test_any_result_with_a_network_and_a_verdict():
     reading = SimpleNamespace(
         network=Network([[1.0]], [2.0]), status="recovered", reason="read", queries=12, fidelity=1.0

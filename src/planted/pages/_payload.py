@@ -32,15 +32,16 @@ def payload(subject: Subject) -> dict[str, Any]:
         ranking = np.arange(network.n_patches)
     elif network is not None:
         ranking = order(subject, network)
-        labels = [f"neuron {rank + 1}" for rank in range(len(ranking))]
-        interval = ends.get("weights")
-        matrices = [
-            _matrix(
-                "weights", labels, subject.inputs, network.weights[ranking],
-                None if interval is None else interval[:, ranking], "input",
-            )
-        ]  # fmt: skip
-        neurons = _neurons(subject, network, ranking, errors)
+        if network.n_hidden:
+            labels = [f"neuron {rank + 1}" for rank in range(len(ranking))]
+            interval = ends.get("weights")
+            matrices = [
+                _matrix(
+                    "weights", labels, subject.inputs, network.weights[ranking],
+                    None if interval is None else interval[:, ranking], "input",
+                )
+            ]  # fmt: skip
+            neurons = _neurons(subject, network, ranking, errors)
         if network.skip is not None:
             rows = np.atleast_2d(network.skip)
             interval = ends.get("skip")

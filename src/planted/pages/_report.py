@@ -69,7 +69,13 @@ def fragment(subject: Subject) -> str:
         return f"<div>{head}</div>"
     head += f'<pre style="white-space:pre-wrap">{formula(subject)}</pre>'
     content = payload(subject)
-    table, choice = content["matrices"][0], content["search"]["choice"]
+    choice = content["search"]["choice"]
+    table = _strongest(content["matrices"][0]) if content["matrices"] else ""
+    return f"<div>{head}{table}{'' if choice is None else _candidates(choice)}</div>"
+
+
+def _strongest(table: dict[str, Any]) -> str:
+    """The first rows and columns of a table of weights, for a notebook."""
     largest = max((abs(value) for row in table["values"] for value in row), default=0.0) or 1.0
     columns = table["columns"][:_NOTEBOOK_ROWS]
     cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
@@ -82,12 +88,10 @@ def fragment(subject: Subject) -> str:
         )
         body += f'<tr><th scope="row">{escape(label)}</th>{bars}</tr>'
     hidden = len(table["rows"]) - _NOTEBOOK_ROWS, len(table["columns"]) - _NOTEBOOK_ROWS
-    more = [f"{count} more {what}" for count, what in zip(hidden, ("neurons", "inputs"), strict=True) if count > 0]
+    what = "outputs" if table["title"] == "linear part" else "neurons"
+    more = [f"{count} more {what}" for count, what in zip(hidden, (what, "inputs"), strict=True) if count > 0]
     note = f"<p>… {' and '.join(more)}</p>" if more else ""
-    return (
-        f"<div>{head}<table><thead><tr><th></th>{cells}</tr></thead><tbody>{body}</tbody></table>{note}"
-        f"{'' if choice is None else _candidates(choice)}</div>"
-    )
+    return f"<table><thead><tr><th></th>{cells}</tr></thead><tbody>{body}</tbody></table>{note}"
 
 
 def _candidates(choice: dict[str, Any]) -> str:
@@ -120,11 +124,11 @@ def answer(subject: Subject) -> str:
         weights, patches = len(network.filter), network.n_patches
         what = f"one {network.activation.name} filter of {weights} weights shared by {patches} patches"
     else:
-        neurons, inputs = (
-            _count(network.n_hidden, f"{network.activation.name} neuron"),
-            _count(network.n_features, "input"),
-        )
-        what = f"{neurons} on {inputs}" + (f", {network.n_outputs} outputs" if network.n_outputs > 1 else "")
+        inputs = _count(network.n_features, "input")
+        what = f"{_count(network.n_hidden, f'{network.activation.name} neuron')} on {inputs}"
+        if not network.n_hidden:
+            what = "a constant, no neurons" if network.skip is None else f"one linear function of {inputs}, no neurons"
+        what += f", {network.n_outputs} outputs" if network.n_outputs > 1 else ""
     return f"{lead[:-1]}: {what}."
 
 
@@ -178,7 +182,12 @@ def _next(subject: Subject) -> str:
     imports, given, chances = _given(subject)
     lines += ["import planted", *imports, "", f'network = planted.{kind}.load("{file}")']
     lines += [f"y = network.predict(X){given}", *chances]
-    if kind == "Network":
+    if kind == "Network" and not subject.network.n_hidden:
+        # A constant is the formula above.
+        if subject.network.skip is not None:
+            lines += ["", "# without this package: the numbers are plain arrays"]
+            lines += [f"y = X @ network.skip.T + network.intercept{given}", *chances]
+    elif kind == "Network":
         lines += [
             "",
             "# without this package: the numbers are plain arrays",

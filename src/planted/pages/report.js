@@ -180,9 +180,10 @@
     neurons.append(inside);
   }
   if (!data.matrices.length) neurons.remove();
+  else if (data.matrices.every((matrix) => matrix.title === "linear part")) neurons.querySelector("h2").textContent = "Weights";
 
   const responses = place("responses"), evidence = data.evidence;
-  if (!evidence) responses.remove();
+  if (!evidence || !evidence.neurons.length) responses.remove();
   else {
     responses.append(make("p", { class: "soft" }, "Along each neuron's own direction: its contribution (line), what the rows say it should be (points: its contribution plus the mean residual there), and where the rows are (shade)."));
     const grid = make("div", { class: "triple" }), FIRST = 12;
