@@ -79,7 +79,7 @@ def test_weighted_classes_of_a_linear_truth_are_not_blamed_on_the_inputs():
     for weight in (None, "balanced"):
         est = PlantedClassifier(1, "tanh", link="logit", class_weight=weight, random_state=0).fit(rows, y)
         assert est.result_.status == "ambiguous"
-        assert "no better than logistic regression" in est.result_.reason
+        assert "not clearly better than logistic regression" in est.result_.reason
         assert est.result_.advice == "Use logistic regression, or give more rows."
 
 

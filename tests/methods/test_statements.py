@@ -94,6 +94,14 @@ def test_noise_is_no_network():
     assert "the mean" in str(est.summary())
 
 
+def test_noise_of_several_targets_has_the_size_that_it_has_in_each():
+    teacher = Network([[1.0, 2.0, 0.0]], [[1.0], [2.0]], "tanh")
+    noise = 0.1 * np.column_stack([NOISE, NOISE[::-1]]) / NOISE.std()
+    found = recover(Problem.of(X, teacher.predict(X) + noise, 1, "tanh"), Start(teacher, "squared"), 0.0)
+    size = np.sqrt(np.mean((found.network.predict(X) - teacher.predict(X) - noise) ** 2))
+    assert f"its standard deviation is {size:.3g}, the root mean square over targets" in found.reason
+
+
 def test_a_linear_truth_is_called_linear():
     y = X @ [1.0, 2.0, -1.0] + 4 + 0.3 * NOISE
     est = PlantedRegressor(1, activation="tanh", fit_bias=True, fit_intercept=True, random_state=0).fit(X, y)
@@ -231,6 +239,17 @@ def test_every_cause_has_its_words(cause, word, advice):
     assert verdict.status == "misfit"
     assert word in verdict.reason
     assert advice in verdict.advice
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("rival", ["mean", "linear"])
+def test_a_rival_that_has_the_smaller_score_is_not_said_to_be_as_good(labels, rival):
+    """A difference within its error speaks for the simpler model, but its score is smaller."""
+    losses = {"network_loss": 0.5, f"{rival}_loss": 0.51}
+    facts = Facts(0.5, np.inf, 300, 5, p_value=0.5, n_hidden=1, labels=labels, unbeaten=(rival,), **losses)
+    reason = judge(facts).reason
+    assert "not clearly better than" in reason
+    assert "0.5, " in reason
 
 
 def test_labels_have_their_rivals():

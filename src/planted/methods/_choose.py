@@ -11,7 +11,8 @@ r"""Which kind of network? Activation, width and parts that a caller leaves open
    same rule; a part also stays if an F-test on all rows says that it is there.
 6. Families whose winners tie up to two standard errors are fitted to all rows and compared by their likelihood there.
 7. A candidate whose residuals show structure gives way to one whose residuals show none.
-8. A linear function that predicts rows left out no better than their mean gives way to it: the verdict would say so.
+8. A linear function that predicts rows left out not clearly better than their mean gives way to it: the verdict would
+   say so.
 
 All of it is spared where few rows confirm the network of fewest parts (:mod:`planted.methods._plainest`).
 """
@@ -280,7 +281,7 @@ class _Contest(Sizes):
         return chosen
 
     def better_than_the_mean(self, chosen: Entry) -> Entry:
-        """The chosen one, or the constant in place of a linear function that predicts rows left out no better."""
+        """The chosen one, or the constant for a linear function that predicts rows left out not clearly better."""
         constant = self.entries.get((None, 0, Free(False, True, False)))
         if constant is None or chosen.family is not None or not chosen.free.skip or self.exact(chosen):
             return chosen
@@ -289,7 +290,7 @@ class _Contest(Sizes):
         for looked in (left, left.more(chosen.numbers)):
             if looked is not None and looked.better(looked.linear(), looked.mean(), chosen.numbers - self.m):
                 return chosen
-        chosen.why = "no better than the mean on rows left out"
+        chosen.why = "not clearly better than the mean on rows left out"
         return constant
 
     def settled(self, finalists: list[Entry]) -> Entry:

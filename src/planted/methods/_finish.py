@@ -72,7 +72,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         remedy=dependence or limit.advice,
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
-        noise=f"its standard deviation is {np.sqrt(2 * done.loss):.3g}{about.words}",
+        noise=_noise(done.loss, problem.n_outputs) + about.words,
         remark="; ".join(remark for remark in remarks if remark),
         agreeing_runs=start.details.get("agreeing_runs"),
         precision=about.precision,
@@ -106,6 +106,16 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         descents=done.descents,
         details=details,
     )
+
+
+def _noise(loss: float, n_outputs: int) -> str:
+    """The size of what a loss leaves, half the mean of Σ_j r_j² over rows, in one of several targets, in words.
+
+    >>> _noise(0.01, 1), _noise(0.01, 2)
+    ('its standard deviation is 0.141', 'its standard deviation is 0.1, the root mean square over targets')
+    """
+    over = ", the root mean square over targets" if n_outputs > 1 else ""
+    return f"its standard deviation is {np.sqrt(2 * loss / n_outputs):.3g}{over}"
 
 
 def held_out_facts(held: HeldOut | None) -> dict[str, Any]:

@@ -337,7 +337,7 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
                 "Give other inputs, or more rows.",
             )
         rival = "the classes' shares" if facts.labels else "the mean"
-        word = "worse than" if facts.network_loss > facts.mean_loss else "no better than"
+        word = "worse than" if facts.network_loss > facts.mean_loss else "not clearly better than"
         return (
             f"on rows left out the network is {word} {rival} ({own}, {rival} {_gain(facts.mean_loss)}): these rows "
             "show no dependence on the inputs that it could describe, only noise",
@@ -346,8 +346,8 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     if not facts.explained and "linear" in facts.unbeaten:
         rival = "logistic regression" if facts.labels else "linear regression"
         return (
-            f"on rows left out the network is no better than {rival} ({own}, {rival} {_gain(facts.linear_loss)}): one "
-            "linear function explains this, no neuron is needed",
+            f"on rows left out the network is not clearly better than {rival} ({own}, {rival} "
+            f"{_gain(facts.linear_loss)}): one linear function explains this, no neuron is needed",
             f"Use {rival}, or give {_or_fewer(facts, 'more rows')}.",
         )
     if facts.enough_neurons:
