@@ -269,7 +269,7 @@ def test_a_neuron_that_runs_off_is_said_with_the_rows_that_would_settle_it():
     off = runaway(problem, step)
     assert off is not None
     assert off.neuron == 0
-    assert "no finite minimiser: neuron 0 runs off" in off.reason
+    assert "no finite minimiser: neuron 1 runs off" in off.reason
     # At the shortest length that is possible the likelihood is 1.92 lower than at an infinite one.
     loss = problem.objective()
     value = lambda length: loss.value({"weights": np.array([[length, 0.0], [0.0, 1.0]])})  # noqa: E731

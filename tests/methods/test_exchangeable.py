@@ -20,7 +20,7 @@ def test_opposite_neurons_that_cancel_to_a_linear_function_are_noticed():
     other = Network([[1.3, 0.4, 1.15], [1.0, 1.0, 1.0]], [1.0, -1.0])
     assert np.allclose(pair.predict(X), other.predict(X))
     assert verdict(pair, X).status == "ambiguous"
-    assert "neurons 0 and 1 cancel" in verdict(pair, X).reason
+    assert "neurons 1 and 2 cancel" in verdict(pair, X).reason
     assert verdict(pair.replace(output=[0.3, -0.7]), X).status == "recovered"
 
 

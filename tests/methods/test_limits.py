@@ -7,12 +7,13 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from planted import Network, PlantedClassifier
+from planted import Network, PlantedClassifier, PlantedRegressor
 from planted.certificates import uncertainty
 from planted.methods import Free, LabelProblem, Problem, Start, recover
 from planted.methods._collinear import dependence_advice
 from planted.methods._label_held_out import _linear_losses
 from planted.methods._limits import limit_of
+from planted.methods._row_facts import neuron_numbers
 from planted.objectives import LogisticLikelihood
 from planted.rows import Survey
 
@@ -25,7 +26,7 @@ def found(network):
     labels = (rng.random(400) < 0.5).astype(float)
     loss = LogisticLikelihood(X, labels, network.activation, bias=network.bias is not None, intercept=True)
     params = loss.model.params(network)
-    return limit_of(network, X, uncertainty(loss, params), labels=True)
+    return limit_of(X, uncertainty(loss, params), labels=True)
 
 
 @pytest.mark.parametrize(
@@ -33,32 +34,32 @@ def found(network):
     [
         (
             Network([[1e-4, 2e-4]], [1e4], "tanh", intercept=0.1),
-            "neuron 0 is linear in these rows",
+            "neuron 1 is linear in these rows",
             "Use logistic regression.",
         ),
         (
             Network([[1e-4, 2e-4], [2.0, 0.0]], [1e4, 1.0], "tanh", intercept=0.1),
-            "neuron 0 is linear in these rows",
+            "neuron 1 is linear in these rows",
             f"Give more rows, ask for n_hidden=1, or {PENALTY}",
         ),
         (
             Network([[0.5, 1.0]], [1e7], "sigmoid", bias=[-18.0], intercept=0.1),
-            "these rows have only the tail of neuron 0, which is an exponential function with any output",
+            "these rows have only the tail of neuron 1, which is an exponential function with any output",
             f"Give more rows, or {PENALTY}",
         ),
         (
             Network([[1.0, 2.0], [1.0, 2.001]], [900.0, -900.0], "tanh", intercept=0.1),
-            "neurons 0 and 1 all but coincide, and their outputs cancel",
+            "neurons 1 and 2 all but coincide, and their outputs cancel",
             f"Give more rows, ask for n_hidden=1, or {PENALTY}",
         ),
         (
             Network([[2e5, 1e5]], [1e-5], "softplus", intercept=0.1),
-            "neuron 0 is a kink in these rows, whatever the length of its weights",
+            "neuron 1 is a kink in these rows, whatever the length of its weights",
             f"Give more rows, or {PENALTY}",
         ),
         (
             Network([[20.0, 10.0]], [1e6], "sigmoid", intercept=0.1),
-            "neuron 0 tells some labels apart without error, so that the likeliest weights have no end",
+            "neuron 1 tells some labels apart without error, so that the likeliest weights have no end",
             f"Give more rows, or {PENALTY}",
         ),
     ],
@@ -66,6 +67,24 @@ def found(network):
 def test_ends_of_the_parameters_are_named(network, reason, advice):
     limit = found(network)
     assert (limit.reason, limit.advice) == (reason, advice)
+
+
+def test_neurons_are_called_what_the_table_calls_them():
+    """The second row is linear in these rows and the stronger neuron, whatever the order of the rows."""
+    network = Network([[1.0, 0.5], [1e-4, 2e-4]], [0.3, 1e5], "tanh", intercept=0.1)
+    turned = network.replace(weights=network.weights[::-1], output=network.output[::-1])
+    assert [found(one).reason for one in (network, turned)] == ["neuron 1 is linear in these rows"] * 2
+
+
+def test_numbers_are_those_of_the_table():
+    teacher = Network([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 3.0, 2.0])
+    est = PlantedRegressor(3, "relu", fit_bias=False, fit_intercept=False, random_state=0).fit(X, teacher.predict(X))
+    shown = est.result_.uncertainty.network
+    numbers = neuron_numbers(shown, X)
+    table = [part["output"][0] * np.hypot(part["x0"][0], part["x1"][0]) for part in est.summary().parts]
+    spread = X.std(axis=0)
+    own = shown.output * np.linalg.norm(shown.weights * spread, axis=1)
+    assert np.allclose([own[numbers.index(place)] for place in (1, 2, 3)], table)
 
 
 def test_neurons_that_rows_determine_are_at_no_end():

@@ -9,6 +9,7 @@ numbers of observations, errors come from the sandwich: with w the weights, s a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from scipy.stats import chi2
 from planted.certificates import Uncertainty, error_ratios, uncertainty
 from planted.methods._observations import Observations
 from planted.methods._problem import Problem
-from planted.methods._row_facts import off_kinks, open_neurons, rounding_noise
+from planted.methods._row_facts import neuron_numbers, off_kinks, open_neurons, rounding_noise
 from planted.methods._verdict import EXACT, LEVERAGE_ENTRIES, LOOSE, NOISELESS, UNEVEN
 from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
@@ -141,7 +142,7 @@ def _described(problem: Problem, network: Network, errors: Uncertainty, uneven: 
         width = min(k, d)
         symmetric = width * (width - 1) // 2 + (k - width) * d
     precision = errors.relative_error if errors.determined else 0.0
-    undetermined = left_open(errors, symmetric, problem.names)
+    undetermined = left_open(errors, symmetric, problem.names, problem.survey.X)
     return Errors(errors, undetermined, errors.n_parameters - symmetric, precision, uneven)
 
 
@@ -187,11 +188,11 @@ def smooth_objective(problem: Problem, network: Any) -> Any:
     return problem.objective(in_memory(survey, smooth if smooth.any() else slice(None)))
 
 
-def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = ()) -> str:
+def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = (), X: np.ndarray | None = None) -> str:
     """What the rows leave open, in words, beyond `symmetric` directions; empty if nothing.
 
-    Inputs are named where no more than half of them are concerned, otherwise neurons; without neurons it is the linear
-    part that may be open.
+    Inputs are named where no more than half of them are concerned, otherwise neurons by their rank in rows X, if these
+    are given; without neurons it is the linear part that may be open.
     """
     count = errors.n_parameters - errors.rank - symmetric
     if count <= 0:
@@ -210,11 +211,15 @@ def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = 
         moves = moves - np.median(moves / scale, axis=1, keepdims=True) * weights[..., None]
     moved = np.abs(moves).max(axis=2, initial=0.0)
     open_ = moved > _MOVED * max(float(moved.max(initial=0.0)), 1e-300)
-    kinds = [("inputs", 0, reached.shape[1] / 2), ("neurons", 1, reached.shape[0] if layer == "weights" else 0)]
+    known = layer == "weights" and X is not None
+    kinds = [("inputs", 0, reached.shape[1] / 2), ("neurons", 1, reached.shape[0] if known else 0)]
     for name, along, limit in kinds:
         places = np.flatnonzero(open_.any(axis=along))
         if 0 < len(places) <= limit:
-            called = names if name == "inputs" and len(names) == reached.shape[1] else range(max(reached.shape))
+            called: Sequence[Any] = names if len(names) == reached.shape[1] else range(reached.shape[1])
+            if name == "neurons" and X is not None:
+                called = neuron_numbers(errors.network, X)
+                places = places[np.argsort([called[place] for place in places])]
             shown = ", ".join(str(called[place])[:40] for place in places[:8]) + (", …" if len(places) > 8 else "")
             return f"{words}, in the weights of {name} {shown}"
     return words

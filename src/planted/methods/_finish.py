@@ -60,7 +60,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     if exact and not undetermined:
         undetermined = exchangeable(network, survey.X)
     dependence = dependence_advice(survey, problem.free, problem.names) if undetermined else ""
-    limit = limit_of(network, survey.X, errors, labels=False) if undetermined and not dependence else Limit()
+    limit = limit_of(survey.X, errors, labels=False) if undetermined and not dependence else Limit()
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
     left, held = looked_at(few, network, needed, intercept=intercept)
     facts = Facts(

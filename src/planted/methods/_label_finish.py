@@ -48,9 +48,9 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
             params, value, descents = run.params, float(run.value), descents | {"all rows": run}
             network = problem.network(params)
     errors = label_uncertainty(problem, params)
-    expected, needed, open_ = (np.nan, np.inf, "") if errors is None else _about(errors, problem.names)
+    expected, needed, open_ = (np.nan, np.inf, "") if errors is None else _about(errors, problem)
     dependence = dependence_advice(survey, problem.free, problem.names) if open_ else ""
-    limit = limit_of(network, survey.X, errors, labels=True) if open_ and not dependence else Limit()
+    limit = limit_of(survey.X, errors, labels=True) if open_ and not dependence else Limit()
     off = start.details.get("runaway") if problem.alpha else runaway(problem, network)
     probability = problem.probabilities(network)
     if problem.loss == "quadratic" or problem.alpha:
@@ -154,9 +154,9 @@ def brier(probability: np.ndarray, y: np.ndarray, weight: np.ndarray | None = No
     return float(np.average(np.sum(probability**2, axis=1) - 2 * own + 1, weights=weight))
 
 
-def _about(errors: Uncertainty, names: tuple[str, ...]) -> tuple[float, float, str]:
+def _about(errors: Uncertainty, problem: LabelProblem) -> tuple[float, float, str]:
     """The expected relative error of the weights, rows for an accurate one, and what rows leave open, in words."""
-    open_ = "" if errors.determined else left_open(errors, names=names)
+    open_ = "" if errors.determined else left_open(errors, names=problem.names, X=problem.survey.X)
     return errors.expected_error, errors.rows_for(ACCURATE), open_
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from planted.methods._labels import LabelProblem
+from planted.methods._row_facts import neuron_numbers
 from planted.networks import Network
 from planted.numerics.precision import float64
 
@@ -36,6 +37,9 @@ class Runaway:
     Attributes
     ----------
     neuron : int
+        Its place in the network.
+    number : int
+        What tables call it.
     shortest : float
         Length that its weights have at least, at 95 %.
     rows : float
@@ -44,6 +48,7 @@ class Runaway:
     """
 
     neuron: int
+    number: int
     shortest: float
     rows: float
 
@@ -51,7 +56,7 @@ class Runaway:
     def reason(self) -> str:
         """What happens, in words."""
         return (
-            f"no finite minimiser: neuron {self.neuron} runs off, the loss still falls as its weights grow beyond "
+            f"no finite minimiser: neuron {self.number} runs off, the loss still falls as its weights grow beyond "
             f"length {self.shortest:.3g}"
         )
 
@@ -116,4 +121,4 @@ def _settled(problem: LabelProblem, network: Network, i: int, loss: Any, far: fl
     )
     gain = 0.5 * float(np.average(per_row, weights=problem.survey.weight))
     rows = total + (_RATIO + _SETTLED**2 / 2) / gain if gain > 0 else np.inf
-    return Runaway(i, length * factor, rows)
+    return Runaway(i, neuron_numbers(network, problem.survey.X)[i], length * factor, rows)

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from planted.certificates import Uncertainty
+from planted.methods._row_facts import neuron_numbers
 from planted.methods._verdict import DIVERGED
 from planted.networks import Network
 
@@ -43,7 +43,7 @@ class Limit:
     endless: bool = False
 
 
-def limit_of(network: Any, X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limit:
+def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limit:
     """The end to which neurons that rows X (n, d) leave open have run.
 
     >>> from planted.certificates import uncertainty
@@ -51,12 +51,14 @@ def limit_of(network: Any, X: np.ndarray, errors: Uncertainty | None, *, labels:
     >>> X = np.random.default_rng(0).standard_normal((200, 2))
     >>> network = Network([[1e-4, 2e-4]], [1e4], "tanh")
     >>> loss = Squared(X, X @ [1.0, 2.0] + 0.1, activation="tanh")
-    >>> limit = limit_of(network, X, uncertainty(loss, loss.model.params(network)), labels=False)
+    >>> limit = limit_of(X, uncertainty(loss, loss.model.params(network)), labels=False)
     >>> limit.reason, limit.advice
-    ('neuron 0 is linear in these rows', 'Use linear regression.')
+    ('neuron 1 is linear in these rows', 'Use linear regression.')
     """
-    if errors is None or not isinstance(network, Network):
+    if errors is None or not isinstance(errors.network, Network):
         return Limit()
+    network = errors.network
+    numbers = neuron_numbers(network, X)
     open_ = open_neurons_of(errors)
     fewer = [] if network.n_hidden == 1 else [f"ask for n_hidden={network.n_hidden - 1}"]
     remedies = ["give more rows", *fewer, *([PENALTY] if labels else [])]
@@ -64,25 +66,29 @@ def limit_of(network: Any, X: np.ndarray, errors: Uncertainty | None, *, labels:
     value = network.activation(z)
     if labels and np.abs(network.predict(X)).max() > DIVERGED:
         largest = int(np.argmax(np.abs(np.atleast_2d(network.output)).max(axis=0) * np.ptp(value, axis=0)))
-        words = f"neuron {largest} tells some labels apart without error, so that the likeliest weights have no end"
-        return Limit(words, _sentence(remedies), endless=True)
+        words = "tells some labels apart without error, so that the likeliest weights have no end"
+        return Limit(f"neuron {numbers[largest]} {words}", _sentence(remedies), endless=True)
     rows = np.column_stack([network.weights, network.shift])
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-300)[:, None]
     for i, j in combinations(open_, 2):
         if abs(float(unit[i] @ unit[j])) > _COSINE:
-            return Limit(f"neurons {i} and {j} all but coincide, and their outputs cancel", _sentence(remedies))
+            first, second = sorted(numbers[k] for k in (i, j))
+            return Limit(
+                f"neurons {first} and {second} all but coincide, and their outputs cancel", _sentence(remedies)
+            )
     for i in open_:
         if _straight(z[:, i], value[:, i]):
             instead = remedies if fewer else [f"use {'logistic' if labels else 'linear'} regression"]
-            return Limit(f"neuron {i} is linear in these rows", _sentence(instead))
+            return Limit(f"neuron {numbers[i]} is linear in these rows", _sentence(instead))
     for i in open_:
         if _exponential(network, z[:, i], value[:, i]):
-            words = f"these rows have only the tail of neuron {i}, which is an exponential function with any output"
-            return Limit(words, _sentence(remedies))
+            tail = f"the tail of neuron {numbers[i]}, which is an exponential function with any output"
+            return Limit(f"these rows have only {tail}", _sentence(remedies))
         if _straight(network.activation(_FAR * z[:, i]), value[:, i]):
             shape = "step" if np.all(np.isfinite(network.activation.range)) else "kink"
             return Limit(
-                f"neuron {i} is a {shape} in these rows, whatever the length of its weights", _sentence(remedies)
+                f"neuron {numbers[i]} is a {shape} in these rows, whatever the length of its weights",
+                _sentence(remedies),
             )
     return Limit()
 

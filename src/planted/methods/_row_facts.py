@@ -18,11 +18,23 @@ from planted.methods._verdict import (
     SINGULAR,
     SPARE,
 )
-from planted.networks import Kind, Network
+from planted.networks import ConvNetwork, Kind, Network
 from planted.numerics.decompositions import svd
 
 _SPANNING = 10
 """Rows an input that are looked at first where all of them may span every direction."""
+
+
+def neuron_numbers(network: Network | ConvNetwork, X: np.ndarray) -> list[int]:
+    """What tables call each neuron: 1 for the strongest, by |output| times the standard deviation of φ in X (n, d).
+
+    >>> neuron_numbers(Network([[1.0], [2.0], [3.0]], [1.0, 5.0, 1.0]), np.array([[1.0], [2.0]]))
+    [3, 1, 2]
+    """
+    spread = np.std(network.activation(network.preactivations(X)), axis=0)
+    strength = np.abs(np.atleast_2d(network.output)).max(axis=0) * spread
+    ranks = np.argsort(np.argsort(-strength, kind="stable"), kind="stable")
+    return [int(rank) + 1 for rank in ranks]
 
 
 def off_kinks(network: Kind, X: np.ndarray) -> np.ndarray:
@@ -59,7 +71,7 @@ def thin_neuron(network: Network, X: np.ndarray) -> str:
     """Which neuron is active in hardly more distinct rows than it has numbers of its own, in words.
 
     >>> thin_neuron(Network([[1.0]], [1.0]), np.array([[1.0], [2.0], [-1.0]]))
-    'neuron 0 is active in 2 distinct rows, hardly more than its 1 numbers'
+    'neuron 1 is active in 2 distinct rows, hardly more than its 1 numbers'
     """
     active = np.abs(network.activation.derivative(network.preactivations(X))) > INACTIVE
     smooth = off_kinks(network, X)[:, None]
@@ -69,7 +81,8 @@ def thin_neuron(network: Network, X: np.ndarray) -> str:
     for i in np.flatnonzero(counts < 4 * (numbers + SPARE)):
         count = len(_distinct(X[(active & smooth)[:, i]]))
         if count * outputs < numbers + SPARE:
-            return f"neuron {i} is active in {count} distinct rows, hardly more than its {numbers} numbers"
+            number = neuron_numbers(network, X)[i]
+            return f"neuron {number} is active in {count} distinct rows, hardly more than its {numbers} numbers"
     return ""
 
 
@@ -81,20 +94,21 @@ def exchangeable(network: Network, X: np.ndarray) -> str:
     that no row has on its other side takes one up, if what it then computes has one sign at all rows.
 
     >>> exchangeable(Network([[1.0, 1.0], [-2.0, -2.0]], [2.0, -1.0]), np.eye(2))
-    'neurons 0 and 1 cancel to a linear function, which other neurons could be as well'
+    'neurons 1 and 2 cancel to a linear function, which other neurons could be as well'
     >>> exchangeable(Network([[3.0, 1.0], [1.0, -1.0]], [1.0, 1.0]), np.eye(2))
-    'neuron 0 is linear at all rows, and could be another one with neuron 1 turned around'
+    'neuron 1 is linear at all rows, and could be another one with neuron 2 turned around'
     """
     phi = network.activation
     if not (phi.tilt and phi.kinks == (0.0,)) or network.skip is not None or network.output.ndim > 1:
         return ""
-    rows = np.column_stack([network.weights, network.shift])
+    rows, numbers = np.column_stack([network.weights, network.shift]), neuron_numbers(network, X)
     size = np.linalg.norm(rows, axis=1)
     unit, kink = rows / np.maximum(size, 1e-300)[:, None], network.output * size
     for i, j in combinations(range(network.n_hidden), 2):
         opposite = np.abs(unit[i] + unit[j]).max() < PRECISE
         if opposite and abs(kink[i] + kink[j]) < PRECISE * abs(kink[i]):
-            return f"neurons {i} and {j} cancel to a linear function, which other neurons could be as well"
+            first, second = sorted(numbers[k] for k in (i, j))
+            return f"neurons {first} and {second} cancel to a linear function, which other neurons could be as well"
     z, near = network.preactivations(X), AT_KINK * network.reach(X)
     # A row at the kink, as that of zeros without biases, is on both sides.
     for one in np.flatnonzero(np.all(z >= -near, axis=0) | np.all(z <= near, axis=0)):
@@ -102,9 +116,9 @@ def exchangeable(network: Network, X: np.ndarray) -> str:
         terms = phi.tilt * z[:, others] * network.output[others]
         signs = one_sided(terms, network.output[one] * phi(z[:, one]) + terms.sum(axis=1), turned=True)
         if signs is not None:
-            turned = [str(j) for j, sign in zip(others, signs, strict=True) if sign < 0]
+            turned = [str(n) for n in sorted(numbers[j] for j, sign in zip(others, signs, strict=True) if sign < 0)]
             which = f"neuron{'s' * (len(turned) > 1)} {', '.join(turned)}"
-            return f"neuron {one} is linear at all rows, and could be another one with {which} turned around"
+            return f"neuron {numbers[one]} is linear at all rows, and could be another one with {which} turned around"
     return ""
 
 
@@ -168,7 +182,7 @@ def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -
 
     >>> X = np.random.default_rng(0).standard_normal((50, 2))
     >>> open_neurons(Network([[1.0, 0.0]], [1.0]), np.column_stack([X, X[:, 0]])[:, [0, 2]])
-    'the rows in which neuron 0 is active span 1 of 2 directions'
+    'the rows in which neuron 1 is active span 1 of 2 directions'
     """
     inputs = network.rows(X)
     slope = np.abs(network.activation.derivative(network.preactivations(X)))
@@ -190,5 +204,6 @@ def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -
             called = names if len(names) == d else range(d)
             which = ", ".join(str(called[place])[:40] for place in places[:8])
             where = f", inputs {which}" if len(places) <= d / 2 else ""
-            return f"the rows in which neuron {i} is active span {rank} of {d} directions{where}"
+            number = neuron_numbers(network, X)[i]
+            return f"the rows in which neuron {number} is active span {rank} of {d} directions{where}"
     return ""
