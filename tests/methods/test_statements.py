@@ -231,6 +231,7 @@ def test_a_failed_search_is_told_and_repeated():
         (Cause("activation", "tanh", 0.5, 0.1), "the activation is wrong: tanh", "activation='tanh'"),
         (Cause("width", "4", 0.5, 0.1), "the width is too small: 4 neurons", "n_hidden=4"),
         (Cause("other", "", 0.5, 0.45), "hardly come from such a network", "another kind of model"),
+        (Cause("other", "", 1.6, 0.16), "within its error): these rows are too few to tell", "approximation"),
         (Cause("other", "", 4e-6, 4e-6), "4e-06 of the variance", "another random_state"),
     ],
 )

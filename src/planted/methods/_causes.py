@@ -20,7 +20,7 @@ from planted.methods._refine import refine
 from planted.methods._rivals import HeldOut, Rival
 from planted.methods._search import Search
 from planted.methods._second_order import second_order_plan, second_order_run
-from planted.methods._verdict import EXPLAINED, Cause
+from planted.methods._verdict import EXPLAINED, WORTH, Cause
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.precision import float64
@@ -30,8 +30,6 @@ _ROWS, _UNKNOWNS, _RUNS = 800, 300, 2
 _TEST_FRACTION = 0.3
 _ROWS_PER_UNKNOWN = 2
 _ACTIVATIONS = ("relu", "tanh", "sigmoid", "softplus", "abs", "quadratic")
-# A gain that is a smaller share of the error than this explains nothing, however sure it is.
-_WORTH = 0.1
 
 
 @float64
@@ -66,7 +64,7 @@ def misfit_cause(problem: Problem, network: Network) -> tuple[Cause | None, Netw
         return None, None
     own = _squares(refine(part, network).network, survey, test)
     rivals = list(_candidates(part, network, survey, test))
-    cause, rival = HeldOut(unit, _WORTH, share, EXPLAINED).cause(own, rivals)
+    cause, rival = HeldOut(unit, WORTH, share, EXPLAINED).cause(own, rivals)
     return cause, rival.network if rival is not None and rival.kind == "search" else None
 
 

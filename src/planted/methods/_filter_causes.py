@@ -15,7 +15,7 @@ import numpy as np
 from planted import activations
 from planted.methods._method import records
 from planted.methods._rivals import HeldOut, Rival, changed
-from planted.methods._verdict import Cause
+from planted.methods._verdict import WORTH, Cause
 from planted.numerics import random
 
 _ROWS, _UNKNOWNS, _ROWS_PER_UNKNOWN = 2000, 200, 3
@@ -23,8 +23,6 @@ _TEST_FRACTION = 0.3
 # Steps of a candidate's descent: its polish goes on to the minimum from where they end.
 _ITERATIONS = 200
 _ACTIVATIONS = ("relu", "tanh", "softplus", "quadratic")
-# A gain that is a smaller share of the error than this explains nothing, however sure it is.
-_WORTH = 0.1
 
 
 def filter_cause(problem: Any, network: Any) -> Cause | None:
@@ -53,7 +51,7 @@ def filter_cause(problem: Any, network: Any) -> Cause | None:
         return np.asarray((fitted.predict(rows) - survey.y[test]) ** 2)
 
     rivals = [Rival(kind, value, squares(_fit(asked))) for kind, value, asked in _changes(part)]
-    return HeldOut(unit, _WORTH).cause(squares(network), rivals)[0]
+    return HeldOut(unit, WORTH).cause(squares(network), rivals)[0]
 
 
 def _changes(part: Any) -> Iterator[tuple[str, str, Any]]:

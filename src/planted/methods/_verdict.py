@@ -48,6 +48,8 @@ EXPLAINED = 1e-8
 """A relative loss in rows held out below which nothing is left to be explained by another network."""
 NEARLY = 1e-4
 """A relative loss in rows held out below which a search may have ended next to the network that made the rows."""
+WORTH = 0.1
+"""A share of a held-out loss that is worth a change of the network, so that only chance speaks against a larger one."""
 UNEVEN = 0.01
 """A smaller p-value of noise of one size calls for errors that do without it."""
 LOOSE = 1 / 3
@@ -402,9 +404,11 @@ def _cause(facts: Facts) -> tuple[str, str]:
             "may have ended next to the network that made them",
             "Try another random_state or more rows, or take the network as an approximation.",
         )
+    so = "): the rows hardly come from such a network"
+    if cause.after < (1 - WORTH) * cause.before:
+        so = ", a difference within its error): these rows are too few to tell what is missing"
     return (
-        f"{none} (at best {measure} {_gain(cause.after)} on rows held out, this network {_gain(cause.before)}): the "
-        "rows hardly come from such a network",
+        f"{none} (at best {measure} {_gain(cause.after)} on rows held out, this network {_gain(cause.before)}{so}",
         "Take the network as an approximation, or use another kind of model.",
     )
 
