@@ -1,13 +1,13 @@
 """What a user waits for: cross-validation in two processes beside one, and many inputs beside an MLP.
 
-python benchmarks/bench_front.py [cv] [known] [wide]
+python benchmarks/bench_front.py [cv] [known] [wide] [tanh]
 
 `cv`: five folds by `cross_val_score` of the default estimator, which knows nothing, each way in a process of its own,
 so that imports and compilations count: n_jobs=2 over serial by the clock, and in work of the processors (two free cores
 are no slower where that is below two). `known`: the same with everything known, where a fit takes less than an import.
 `wide`: 5,000 × 500, three ReLU neurons with and without noise: seconds by the clock and of the processor with
 everything known, with the number of neurons known and with nothing known, beside scikit-learn's MLP of 100 neurons on
-the same rows.
+the same rows. `tanh`: the same for three tanh neurons, with everything known only.
 """
 
 import resource
@@ -50,24 +50,28 @@ def cv(what="nothing"):
     print(f"n_jobs=2 over serial: {clock:.2f} by the clock, {total:.2f} of the processors", flush=True)
 
 
-def wide():
+def wide(activation="relu"):
     for noise in (0.0, 0.1):
         data = datasets.make_planted(
-            5000, 500, 3, weights="gaussian", output="mixed", noise=noise, random_state=int(10 * noise)
-        )
+            5000, 500, 3, activation=activation, weights="gaussian", output="mixed", noise=noise,
+            random_state=int(10 * noise),
+        )  # fmt: skip
         models = {
-            "known": PlantedRegressor(3, activation="relu", fit_bias=False, fit_intercept=False, random_state=0),
-            "3 neurons": PlantedRegressor(3, random_state=0),
-            "nothing known": PlantedRegressor(random_state=0),
-            "MLP": MLPRegressor(random_state=0),
+            "known": PlantedRegressor(3, activation=activation, fit_bias=False, fit_intercept=False, random_state=0)
         }
+        if activation == "relu":
+            models |= {
+                "3 neurons": PlantedRegressor(3, random_state=0),
+                "nothing known": PlantedRegressor(random_state=0),
+            }
+        models["MLP"] = MLPRegressor(random_state=0)
         for name, model in models.items():
             began, used = time.perf_counter(), time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 model.fit(data.X, data.y)
             spent = f"{time.perf_counter() - began:.1f} s, {time.process_time() - used:.1f} s of the processor"
-            print(f"5,000 × 500, k = 3, noise {noise:g}: {name} {spent}", flush=True)
+            print(f"5,000 × 500, 3 {activation} neurons, noise {noise:g}: {name} {spent}", flush=True)
             if name != "MLP":
                 same = model.network_.activation == data.teacher.activation and model.n_hidden_ == 3
                 distance = match(model.network_, data.teacher) if same else model.network_
@@ -75,5 +79,5 @@ def wide():
 
 
 if __name__ == "__main__":
-    for task in sys.argv[1:] or ("cv", "known", "wide"):
-        {"cv": cv, "known": lambda: cv("everything"), "wide": wide}[task]()
+    for task in sys.argv[1:] or ("cv", "known", "wide", "tanh"):
+        {"cv": cv, "known": lambda: cv("everything"), "wide": wide, "tanh": lambda: wide("tanh")}[task]()
