@@ -23,6 +23,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -74,8 +75,8 @@ def _across(blocks: Any, weights: tuple[Any, ...], u: Any) -> Any:
     return jax.lax.scan(add, (jnp.zeros_like(weights[0]), jnp.zeros(len(weights[0]), blocks.dtype)), (blocks, u))[0]
 
 
-@jax.jit
-def _at_once(blocks: Any, weights: tuple[Any, ...], u: Any) -> Any:
+@partial(jax.jit, static_argnames="unroll")
+def _at_once(blocks: Any, weights: tuple[Any, ...], u: Any, unroll: int = 1) -> Any:
     """The same with the weights below one another: one product with the rows for all of them."""
     both = jnp.concatenate(weights)
 
@@ -83,7 +84,8 @@ def _at_once(blocks: Any, weights: tuple[Any, ...], u: Any) -> Any:
         rows, part = block
         return (total[0] + part @ rows, total[1] + (both @ rows.T)[:, 0]), None
 
-    return jax.lax.scan(add, (jnp.zeros_like(weights[0]), jnp.zeros(len(both), blocks.dtype)), (blocks, u))[0]
+    start = jnp.zeros_like(weights[0]), jnp.zeros(len(both), blocks.dtype)
+    return jax.lax.scan(add, start, (blocks, u), unroll=unroll)[0]
 
 
 def _numpy_blocks(x: np.ndarray, weights: tuple[np.ndarray, ...], u: np.ndarray) -> np.ndarray:
@@ -127,6 +129,7 @@ def compared(
                 "JAX in blocks": lambda count=count: _blocks(held[0], several[:count], held[1]),
                 "JAX across": lambda count=count: _across(across[0], several[:count], across[1]),
                 "JAX at once": lambda count=count: _at_once(own[0], several[:count], own[1]),
+                "JAX at once, two blocks": lambda count=count: _at_once(own[0], several[:count], own[1], 2),
                 "NumPy": lambda count=count: ([x @ w.T for w in (weights, other)[:count]], u.T @ x),
                 "NumPy in blocks": lambda count=count: _numpy_blocks(x, (weights, other)[:count], u),
                 "activation, JAX": lambda: by_jax(held[1]),

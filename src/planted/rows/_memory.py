@@ -18,6 +18,7 @@ BLOCK_SIZE = 8192
 """Rows in a block, at most."""
 _LEAST_BLOCK = 1024
 _NUMBERS = 3 << 17
+_AT_ONCE = 2
 
 
 def rounded(count: int) -> int:
@@ -74,6 +75,7 @@ class ArrayRows(Pytree, Rows):
         if weight is None:
             weight = place.ones(n, x.dtype)
         n_blocks = rounded(-(-n // block_size))
+        n_blocks += n_blocks % _AT_ONCE if n_blocks > 1 else 0
         size = min(rounded(-(-n // n_blocks)), max(block_size, -(-n // n_blocks)))
         padding = n_blocks * size - n
 
@@ -134,7 +136,7 @@ class ArrayRows(Pytree, Rows):
         def step(total: Any, block: Any) -> tuple[Any, None]:
             return jax.tree.map(operation, total, function(block, *args)), None
 
-        return lax.scan(step, start, rest)[0]
+        return lax.scan(step, start, rest, unroll=_AT_ONCE)[0]
 
     def map(self, function: Callable[..., Block], *args: Any, shape: tuple[int, ...] | None = None) -> Self:
         """Rows whose blocks are `function(block, *args)`."""
