@@ -280,17 +280,16 @@ def test_a_worker_of_our_own_cluster_computes_in_one_thread(cluster):
 
 def test_blocks_that_one_worker_holds_are_shared_out(cluster):
     from planted.rows import ChunkedRows
-    from planted.rows._remote import RemoteChunk, as_block
+    from planted.rows._remote import RemoteChunk, pair
 
     X = np.random.default_rng(0).standard_normal((800, 3))
     y = np.tanh(X[:, 0])
     one, _ = cluster.client.nthreads()
 
-    def held(array):
-        return cluster.client.submit(as_block, array, workers=[one], pure=False)
+    def held(rows):
+        return cluster.client.submit(pair, X[rows], y[rows], workers=[one], pure=False)
 
-    starts = range(0, 800, 100)
-    chunks = tuple(RemoteChunk(held(X[i : i + 100]), held(y[i : i + 100]), i, 100) for i in starts)
+    chunks = tuple(RemoteChunk(held(slice(i, i + 100)), i, 100) for i in range(0, 800, 100))
     spread = Squared.on(ChunkedRows(chunks, (3,), cluster, ("a", "b", "c")), activations.get("tanh"))
     params, memory = {"weights": np.eye(2, 3), "output": np.ones(2)}, Squared(X, y, "tanh")
     # The second pass knows that sums are small, asks where blocks are and has half of them moved.

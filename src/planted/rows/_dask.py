@@ -19,6 +19,7 @@ from planted.rows._remote import (
     add_up,
     as_block,
     moves,
+    pair,
     run_on_block,
     run_on_bundle,
     run_on_chunk,
@@ -70,6 +71,7 @@ class DaskEngine(Engine):
         self.client, self.owned = client, owned
         self.result_bytes: dict[Any, float] = {}
         self.places: tuple[Sequence[Chunk], list[list[int]], int] | None = None
+        self.finished: list[Any] = []
         self.address = str(getattr(client.scheduler, "address", client.scheduler))
 
     def run(self, chunks: Sequence[Chunk], task: Callable[..., Any], *args: Any) -> Iterator[Any]:
@@ -126,6 +128,9 @@ class DaskEngine(Engine):
         bundles = self._bundles(chunks)
         args = self._sent((work,))
         futures = self._calls(run_on_bundle, [([source(chunks[i]) for i in bundle], args) for bundle in bundles])
+        # Only now are those of the pass before let go of. A client sends its messages at least 10 ms apart, so that the
+        # tasks of this pass would wait that long behind the message that the others are no longer needed.
+        self.finished = futures
         results: list[Any] = [None] * len(chunks)
         done = 0
         for bundle, future in zip(bundles, futures, strict=True):
@@ -144,7 +149,7 @@ class DaskEngine(Engine):
         if self.places is not None and self.places[0] is chunks and self.counts.passes < self.places[2]:
             return self.places[1]
         places: dict[Any, list[int]] = {}
-        held = [chunk.x for chunk in chunks if isinstance(chunk, RemoteChunk)]
+        held = [chunk.block for chunk in chunks if isinstance(chunk, RemoteChunk)]
         try:
             where = self.client.who_has(held) if held else {}
             threads = self.client.nthreads() if held else {}
@@ -154,10 +159,8 @@ class DaskEngine(Engine):
         few = max(1, min(_BUNDLE, len(chunks) // _GROUP))
         for index, chunk in enumerate(chunks):
             # A block whose place is not known is a task of its own.
-            place = (
-                (where.get(chunk.x.key) or (("lost", index),))[0] if isinstance(chunk, RemoteChunk) else index // few
-            )
-            places.setdefault(place, []).append(index)
+            where_it_is = where.get(chunk.block.key) if isinstance(chunk, RemoteChunk) else [index // few]
+            places.setdefault((where_it_is or [("lost", index)])[0], []).append(index)
         if known:
             places = self._levelled(chunks, places, threads)
         bundles = []
@@ -203,7 +206,7 @@ class DaskEngine(Engine):
 
     def _submit(self, chunks: Sequence[Chunk], task: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         args = self._sent(args)
-        held = [(c.x, c.y, c.start, task, args) for c in chunks if isinstance(c, RemoteChunk)]
+        held = [(c.block, c.start, task, args) for c in chunks if isinstance(c, RemoteChunk)]
         if held:
             return self._calls(run_on_block, held)
         return self._calls(run_on_chunk, [(chunk, task, args) for chunk in chunks])
@@ -330,14 +333,14 @@ def dask_rows(
         X, y = X.compute_chunk_sizes(), y.compute_chunk_sizes()
     if X.chunks[0] != y.chunks[0]:
         y = engine.client.persist(_as_blocks(y.rechunk({0: X.chunks[0]})))
-    futures = [_block_futures(collection) for collection in (X, y)]
-    chunks, start = [], 0
-    for index, rows in enumerate(X.chunks[0]):
-        if rows:
-            chunks.append(RemoteChunk(futures[0][index], futures[1][index], start, int(rows)))
-        start += int(rows)
-    if not chunks:
+    held = [_block_futures(collection) for collection in (X, y)]
+    sizes = [int(rows) for rows in X.chunks[0]]
+    filled = [index for index, rows in enumerate(sizes) if rows]
+    if not filled:
         raise ValueError("the Dask collection has no rows")
+    pairs = engine._calls(pair, [(held[0][index], held[1][index]) for index in filled])
+    starts = np.cumsum([0, *sizes])
+    chunks = [RemoteChunk(block, int(starts[index]), sizes[index]) for block, index in zip(pairs, filled, strict=True)]
     shape = tuple(int(size) for size in X.shape[1:])
     names = names or tuple(f"x{i}" for i in range(shape[-1]))
     return ChunkedRows(tuple(chunks), shape, engine, names, target_shape=tuple(int(size) for size in y.shape[1:]))

@@ -50,12 +50,14 @@ class OneThread(distributed.WorkerPlugin):
 
 def local_cluster(workers: int | None = None) -> tuple[distributed.Client, distributed.LocalCluster]:
     """A client of a new cluster of spawned processes on this machine, one thread each, and the cluster."""
-    with dask.config.set({"distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT}):
+    with dask.config.set(
+        {"distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT, "distributed.worker.profile.enabled": False}
+    ):
         cluster = distributed.LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0,
             **_security(),
         )  # fmt: skip
-    client = distributed.Client(cluster)
+    client = distributed.Client(cluster, direct_to_workers=True)
     client.register_plugin(OneThread(len(cluster.workers)))
     return client, cluster
 

@@ -13,27 +13,37 @@ from planted.rows._chunks import Arrays, Chunk, Scratch, combined, fold_arrays, 
 
 @dataclass(eq=False)
 class RemoteChunk:
-    """A block of a Dask collection: futures of its inputs and targets."""
+    """A block of a Dask collection: a future of its inputs and targets, one for both since a pass names every block."""
 
-    x: Any
-    y: Any
+    block: Any
     start: int
     rows: int
 
     def load(self, scratch: Scratch | None = None) -> Arrays:
         """The rows themselves, brought here."""
-        return _as_arrays(self.x.result(), self.y.result())
+        return _as_arrays(*self.block.result())
 
     def in_target_units(self, unit: float) -> RemoteChunk:
         """The same block with its targets divided by `unit`, where they are."""
-        return replace(self, y=self.y.client.submit(np.divide, self.y, unit, pure=False))
+        return replace(self, block=self.block.client.submit(_divided, self.block, unit, pure=False))
 
     def move(self, address: str) -> None:
         """Have the worker at `address` hold the block; when that worker is lost, another computes it again."""
-        for name in ("x", "y"):
-            future = getattr(self, name)
-            there = {"workers": [address], "allow_other_workers": True}
-            setattr(self, name, future.client.submit(as_block, future, pure=False, **there))
+        there = {"workers": [address], "allow_other_workers": True}
+        self.block = self.block.client.submit(_laid_out_again, self.block, pure=False, **there)
+
+
+def pair(x: Any, y: Any) -> tuple[Any, Any]:
+    """A block's inputs and targets as one."""
+    return x, y
+
+
+def _divided(block: tuple[Any, Any], unit: float) -> tuple[Any, Any]:
+    return block[0], np.divide(block[1], unit)
+
+
+def _laid_out_again(block: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+    return as_block(block[0]), as_block(block[1])
 
 
 def _as_arrays(x: Any, y: Any) -> Arrays:
@@ -54,9 +64,9 @@ def as_block(block: Any) -> np.ndarray:
     return laid_out(array if array.dtype == np.float32 else np.asarray(array, np.float64))
 
 
-def run_on_block(x: Any, y: Any, start: int, task: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def run_on_block(block: tuple[Any, Any], start: int, task: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """A worker's part: `task` on a block that it holds."""
-    return task(_as_arrays(x, y), start, *args)
+    return task(_as_arrays(*block), start, *args)
 
 
 def run_on_chunk(chunk: Chunk, task: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -69,8 +79,8 @@ def run_on_bundle(sources: list[Any], args: tuple[Any, ...]) -> list[Any]:
     sums = []
     for source in sources:
         if isinstance(source, tuple):
-            x, y, start = source
-            sums.append(run_on_block(x, y, start, fold_arrays, args))
+            block, start = source
+            sums.append(run_on_block(block, start, fold_arrays, args))
         else:
             sums.append(run_on_chunk(source, fold_arrays, args))
     return sums
@@ -78,7 +88,7 @@ def run_on_bundle(sources: list[Any], args: tuple[Any, ...]) -> list[Any]:
 
 def source(chunk: Chunk) -> Any:
     """What a worker needs to have a chunk's rows."""
-    return (chunk.x, chunk.y, chunk.start) if isinstance(chunk, RemoteChunk) else chunk
+    return (chunk.block, chunk.start) if isinstance(chunk, RemoteChunk) else chunk
 
 
 def add_up(combine: str, results: list[Any]) -> Any:

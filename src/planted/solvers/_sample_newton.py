@@ -15,6 +15,7 @@ import numpy as np
 
 from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
+from planted.numerics.threads import one_thread
 from planted.objectives import Objective
 from planted.solvers._damped import Damped
 from planted.solvers._iterate import Point, Trial, iterate
@@ -39,10 +40,8 @@ class _Curvature:
         self.values, self.vectors = values[positive], vectors[:, positive]
 
     def step(self, gradient: np.ndarray, damping: float) -> np.ndarray:
-        # Without BLAS, whose threads go on waiting busily after a product, on cores that the next pass needs.
-        inside = np.einsum("ij,i->j", self.vectors, self.unit * gradient)
-        inside /= self.values + damping
-        return -self.unit * np.einsum("ij,j->i", self.vectors, inside)
+        inside = self.vectors.T @ (self.unit * gradient) / (self.values + damping)
+        return -self.unit * (self.vectors @ inside)
 
 
 @float64
@@ -84,7 +83,9 @@ def sample_newton(
     ('converged', True)
     """
     solver = _SampleNewton(tolerance, floor, curvature)
-    return iterate(solver, objective, params, steps=steps, progress=progress)
+    # Threads of BLAS go on waiting busily after a product, on cores that the next pass needs.
+    with one_thread():
+        return iterate(solver, objective, params, steps=steps, progress=progress)
 
 
 class _SampleNewton(Damped):
