@@ -247,16 +247,18 @@ class _Run:
         descent = variable_projection(
             rows, hidden, steps=_STEPS, target=goal, patience=_PATIENCE, progress=self.search.progress
         )
-        if goal < descent.value <= _WORTHWHILE * self.unit:
-            descent = variable_projection(
-                rows,
-                descent.params["rows"],
-                steps=_LAST_STEPS,
-                target=goal,
-                patience=_LAST_PATIENCE,
-                progress=self.search.progress,
-            )
-        return descent
+        return self.onwards(rows, descent, goal) if self.in_a_valley(descent, goal) else descent
+
+    def in_a_valley(self, descent: Descent, goal: float) -> bool:
+        """Whether a descent ended with little left, but above its goal."""
+        return bool(goal < descent.value <= _WORTHWHILE * self.unit)
+
+    def onwards(self, rows: SeparableRows, descent: Descent, goal: float) -> Descent:
+        """From where a descent ended to the end of its valley."""
+        start, progress = descent.params["rows"], self.search.progress
+        return variable_projection(
+            rows, start, steps=_LAST_STEPS, target=goal, patience=_LAST_PATIENCE, progress=progress
+        )
 
     def few(self, width: int) -> int:
         """Rows that are enough for a descent of so many neurons."""
@@ -308,15 +310,8 @@ class _Run:
             )
             descents[f"width {width}"] = descent
             promising = descent.value <= _WORTHWHILE * unit
-            if promising and descent.value > goal:
-                descent = variable_projection(
-                    some,
-                    descent.params["rows"],
-                    steps=_LAST_STEPS,
-                    target=goal,
-                    patience=_LAST_PATIENCE,
-                    progress=search.progress,
-                )
+            if self.in_a_valley(descent, goal):
+                descent = self.onwards(some, descent, goal)
                 descents[f"narrow valley of width {width}"] = descent
             if descent.value <= 2 * target * unit:
                 explaining = width
