@@ -299,6 +299,23 @@ def test_blocks_that_one_worker_holds_are_shared_out(cluster):
     assert np.array_equal(chunks[-1].load()[0], X[700:])
 
 
+def test_a_pass_is_sent_before_the_last_one_is_let_go_of(cluster, data):
+    loss = Squared.on(dasked(data.X, data.y, cluster), activations.get("tanh"))
+    params = {"weights": data.teacher.weights, "output": data.teacher.output}
+    engine, kept = loss.rows.engine, []
+    submit = engine._calls
+
+    def submitted(function, arguments):
+        kept.append([future.status for future in engine.finished])
+        return submit(function, arguments)
+
+    engine._calls = submitted
+    # The first pass finds out that sums are small.
+    for _ in range(3):
+        loss.value(params)
+    assert set(kept[-1]) == {"finished"}
+
+
 def test_workers_keep_a_core_only_where_there_is_one_for_each():
     code = """
 import os

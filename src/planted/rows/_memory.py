@@ -18,6 +18,8 @@ BLOCK_SIZE = 8192
 """Rows in a block, at most."""
 _LEAST_BLOCK = 1024
 _NUMBERS = 3 << 17
+# Blocks in one turn of a compiled loop. Nothing of one waits for another, so that cores take one each where a block has
+# little to share out between them: what is done entry by entry, and products with few inputs.
 _AT_ONCE = 2
 
 
