@@ -196,3 +196,15 @@ def test_the_host_computes_likelihoods_and_penalties_as_the_program_does(name):
     bare, _ = _fit._curvature_matrix(loss, params)
     extra = np.diag(loss.flat_ridge(params)) if alpha else 0.0
     np.testing.assert_allclose(matrix, np.asarray(bare) + extra, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("z", [-138.0, -40.0, 0.5, 40.0, 138.0])
+def test_probabilities_that_round_to_one_have_their_information(z):
+    """Fisher's information of z is p(1 − p), and so is the Hessian of either label, as far out as there are numbers."""
+    chance = float(1 / (1 + np.exp(-z)) / (1 + np.exp(z)))
+    params = {"weights": np.array([[z]])}
+    for label in (0.0, 1.0):
+        loss = objectives.Likelihood(np.ones((2, 1)), np.full(2, label))
+        assert float64(_host.curvature)(loss, params)[0][0, 0] == pytest.approx(chance, rel=1e-9)
+        assert float64(_host.hessian)(loss, params)[0, 0] == pytest.approx(chance, rel=1e-9, abs=1e-15)
+        assert float(float64(_fit._curvature_matrix)(loss, params)[0][0, 0]) == pytest.approx(chance, abs=1e-15)

@@ -222,7 +222,8 @@ def curvature(objective: Any, params: dict[str, Any]) -> tuple[np.ndarray, np.nd
         rows = slice(start, start + step)
         J = _jacobian(objective, params, point, rows)
         weighted = (J * point.weight[rows, None, None]).reshape(-1, size)
-        matrix += weighted.T @ curved(objective.loss, point.prediction[rows], J).reshape(-1, size)
+        complement = None if point.complement is None else point.complement[rows]
+        matrix += weighted.T @ curved(objective.loss, point.prediction[rows], J, complement).reshape(-1, size)
         gradient += weighted.T @ point.residual[rows].reshape(-1)
     if objective.ridge is not None:
         ridge = objective.flat_ridge(params)

@@ -85,14 +85,14 @@ def bends(prediction: np.ndarray, y: np.ndarray, complement: np.ndarray) -> np.n
     return _over(y, prediction, 2) + _over(1 - y, complement, 2)
 
 
-def curved(loss: Any, prediction: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
+def curved(loss: Any, prediction: np.ndarray, jacobian: np.ndarray, complement: np.ndarray | None = None) -> np.ndarray:
     """C J (n, m, p) for the curvature C (n, m, m) of each row's loss and derivatives J (n, m, p) of the predictions.
 
     >>> curved(BernoulliLogit(), np.zeros((1, 1)), np.ones((1, 1, 2)))
     array([[[0.25, 0.25]]])
     """
     if isinstance(loss, BernoulliMean):
-        return (1 / np.maximum(prediction * (1 - prediction), SMALLEST))[:, :, None] * jacobian
+        return (1 / np.maximum(prediction * _other(prediction, complement), SMALLEST))[:, :, None] * jacobian
     if isinstance(loss, BernoulliLogit):
         return (expit(prediction) * expit(-prediction))[:, :, None] * jacobian
     if isinstance(loss, Softmax):

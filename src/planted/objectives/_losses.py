@@ -111,11 +111,16 @@ class BernoulliMean(Loss):
 
     def slope(self, prediction: jax.Array, y: jax.Array) -> jax.Array:
         """(p − y)/(p(1 − p))."""
-        return (prediction - y) / jnp.maximum(prediction * (1 - prediction), SMALLEST)
+        return (prediction - y) / self._variance(prediction)
 
     def curvature(self, prediction: jax.Array, y: jax.Array) -> jax.Array:
         """1/(p(1 − p))."""
-        return _diagonal(1 / jnp.maximum(prediction * (1 - prediction), SMALLEST))
+        return _diagonal(1 / self._variance(prediction))
+
+    @staticmethod
+    def _variance(p: jax.Array) -> jax.Array:
+        """p(1 − p), where 1 − p is at least what rounding leaves of it."""
+        return jnp.maximum(p * jnp.maximum(1 - p, jnp.finfo(p.dtype).eps / 2), SMALLEST)
 
     def of(self, model: Model, params: Any, x: jax.Array, y: jax.Array) -> jax.Array:
         """Loss (r,) of a model's rows x."""
