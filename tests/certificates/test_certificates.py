@@ -405,6 +405,30 @@ def test_symmetries_are_found_and_only_those() -> None:
     assert names(half, rng.standard_normal((2, 4))) == {"rotation of inputs that the teacher does not see": 1}
 
 
+@pytest.mark.parametrize("units", [[1.0, 1.0, 1.0], [1e-4, 1.0, 1e6]])
+def test_units_of_inputs_and_small_parts_make_nothing_flat(units: list[float]) -> None:
+    """A minimum with a linear part that is next to zero is one with a positive Hessian, in any units of the inputs."""
+    rng = np.random.default_rng(1)
+    X, W, v = rng.standard_normal((300, 3)), np.array([[1.0, 0.5, -1.0], [-0.5, 1.0, 1.0]]), np.array([1.0, -2.0])
+    y = np.tanh(X @ W.T + 0.5) @ v + 3.0 + 1e-3 * rng.standard_normal(300)
+    parts = {"bias": True, "intercept": True, "skip": True}
+    loss = Squared(X, y, "tanh", **parts)
+    start = {"weights": W, "output": v, "bias": np.full(2, 0.5), "intercept": np.array(3.0), "skip": np.zeros(3)}
+    end = newton_polish(loss, start).params
+    assert np.linalg.norm(end["skip"]) < 0.01
+    moved = {name: value / units if name in ("weights", "skip") else value for name, value in end.items()}
+    found = certify(Squared(X * units, y, "tanh", **parts), moved)
+    assert (found.kind, found.flat) == ("local minimum", ())
+    assert found.reason == "the gradient vanishes and the Hessian is positive definite"
+
+
+def test_saturated_neurons_are_named_as_such() -> None:
+    X, y = np.random.default_rng(0).standard_normal((30, 2)) * [1.0, 1e-8] + [10.0, 0.0], np.arange(30.0)
+    params = {"weights": np.array([[9.0, 1.0]]), "output": np.array([y.mean()])}
+    names = {symmetry.name for symmetry in flat_symmetries(Squared(X, y, "tanh"), params)}
+    assert names == {"length of saturated neurons"}
+
+
 def test_symmetry_tangents_are_flat_at_critical_points() -> None:
     for family in ("teacher_points", "pair_points", "conv_points"):
         for objective, params, kind in points(family)[:6]:

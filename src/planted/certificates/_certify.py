@@ -14,6 +14,7 @@ import numpy as np
 
 from planted.certificates._assumption import Assumption
 from planted.certificates._assumptions import assumptions_of
+from planted.certificates._balance import balance
 from planted.certificates._conv import ConvStationary, recognise, turn
 from planted.certificates._degenerate import examine
 from planted.certificates._global import global_verdict
@@ -40,6 +41,7 @@ from planted.pages import Subject, fragment, write_report
 
 KINDS = ("global minimum", "local minimum", "saddle", "not critical", "undecided")
 _STEPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5)
+_ROUNDING = 1e-16
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +168,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class _Point:
-    """The point in units of its own arrays, with what was measured there.
+    """The point in units of its own arrays or of its Hessian's entries, with what was measured there.
 
     `slope` is the length of the gradient, `norm` that in the parameters' own units. Where it is finite, the Hessian and
     its smallest eigenpair are there.
@@ -213,6 +215,13 @@ def _measure(objective: Objective, params: Params, dense_size: int, seed: int) -
     if not (np.isfinite(value) and np.isfinite(norm)):
         return point
     hessian = hessian_of(scaled, dense_size)
+    if isinstance(hessian, np.ndarray) and objective.rows is not None and np.all(np.isfinite(hessian)):
+        # Parameters that change the value by rounding alone keep their units.
+        finer = balance(hessian, _ROUNDING * abs(value))
+        scaled, gradient = Flat(objective, checked, scaled.units * finer), gradient * finer
+        hessian = finer[:, None] * hessian * finer
+        size, slope = float(np.linalg.norm(scaled.start)) or 1.0, float(np.linalg.norm(gradient))
+        point = replace(point, scaled=scaled, gradient=gradient, size=size, slope=slope)
     return replace(point, hessian=hessian, curvature=smallest_eigenpair(hessian, len(scaled.start), seed=seed))
 
 
@@ -244,7 +253,9 @@ def certify(
     """Say what kind of point `params` is for `objective`.
 
     All comparisons are made in units of the parameters' own arrays (:class:`planted.objectives._flat.Flat`), so
-    they do not depend on the units of the targets or on how the layers share them. The point is critical if
+    they do not depend on the units of the targets or on how the layers share them; over rows, where the Hessian is
+    formed, in units that make its entries of one size (:mod:`planted.certificates._balance`), so that they do not
+    depend on the units of an input either. The point is critical if
     ‖∇f‖ ≤ tolerance·‖H‖‖θ‖, that is, if a critical point may be as near as tolerance·‖θ‖. It is then a saddle if the
     smallest eigenvalue of the Hessian H is below −tolerance·‖H‖ and the loss is seen to fall along its eigenvector; a
     local minimum if H is positive beyond tolerance·‖H‖ on the complement of directions that known symmetries leave

@@ -140,7 +140,8 @@ class Fit(RowObjective):
 
     def symmetries(self, arrays: Arrays) -> Candidates:
         """Those of the model at this point, lengths of rows, and inputs that no sample shows."""
-        yield from length_paths(arrays)
+        # Dense neurons are not normalised: their length is free only where every row has them at an end of φ.
+        yield from length_paths(arrays, *["length of saturated neurons"] * ("weights" in arrays))
         silent = _silent(self, arrays) if "weights" in arrays else np.zeros(0, bool)
         yield from self.model.symmetries(arrays, silent)
         yield from self.unseen(arrays)

@@ -41,8 +41,8 @@ def _set_joint(arrays: Arrays, joint: np.ndarray) -> Arrays:
     return arrays | {"weights": joint[:, :d]} | ({"bias": joint[:, d]} if "bias" in arrays else {})
 
 
-def length_paths(arrays: Arrays) -> Candidates:
-    """Rows of weights and filters grow, which nothing makes up for.
+def length_paths(arrays: Arrays, name_of: str = "scale of a row, which the loss normalises") -> Candidates:
+    """Rows of weights and filters grow, which nothing makes up for; `name_of` says why that may change nothing.
 
     >>> [name for name, _ in length_paths({"weights": np.ones((2, 3))})]
     ['scale of a row, which the loss normalises', 'scale of a row, which the loss normalises']
@@ -54,7 +54,7 @@ def length_paths(arrays: Arrays) -> Candidates:
             def path(t: float, i: int = i, name: str = name, rows: np.ndarray = rows) -> Arrays:
                 return arrays | {name: _row(rows, i, rows[i] * np.exp(t)).reshape(arrays[name].shape)}
 
-            yield "scale of a row, which the loss normalises", path
+            yield name_of, path
 
 
 def scale_paths(arrays: Arrays, degree: float) -> Candidates:
@@ -190,10 +190,16 @@ def null_space(matrix: np.ndarray) -> np.ndarray:
 def unseen_paths(arrays: Arrays, gram: np.ndarray) -> Candidates:
     """Weights along directions in which no sample varies are free; `gram` (d, d) is Σ xxᵀ.
 
+    Directions are told in units of the inputs, so that one in small units does not count as none.
+
     >>> len(list(unseen_paths({"weights": np.ones((3, 2))}, np.diag([1.0, 0.0]))))
     3
+    >>> len(list(unseen_paths({"weights": np.ones((3, 2))}, np.diag([1.0, 1e-20]))))
+    0
     """
-    weights, null = arrays["weights"], null_space(gram)
+    units = np.where(np.diagonal(gram) > 0, np.diagonal(gram), 1.0) ** -0.5
+    null = units[:, None] * null_space(units[:, None] * gram * units)
+    weights, null = arrays["weights"], null / np.linalg.norm(null, axis=0)
     for i in range(len(weights)):
         for axis in null.T:
 
