@@ -11,7 +11,8 @@ import pytest
 
 from planted import Network, datasets
 from planted.cli import main
-from planted.networks import model_about
+from planted.networks import Signature, model_about
+from planted.rows import Encoding
 
 
 def run(capsys, *arguments):
@@ -213,3 +214,44 @@ def test_a_linear_function_is_certified_as_the_fit_does(tmp_path, capsys):
     assert run(capsys, "certify", tmp_path / "other", rows)[0] == 1
     status, _, said = run(capsys, "certify", tmp_path / "model", rows, "--loss", "L", "--population")
     assert (status, "one hidden layer" in said) == (2, True)
+
+
+def certified(tmp_path, text, *, missing="refuse"):
+    """A model of y = 2 tanh(u + 2 v) whose columns are named, and the table of this text."""
+    code = Encoding(("u", "v"), missing=missing)
+    sign = Signature(("u", "v"), ("y",), encoding=code.as_dict())
+    model = Network([[1.0, 2.0]], [2.0], "tanh").save(tmp_path / "named", signature=sign)
+    (tmp_path / "table.csv").write_text(text)
+    return model, tmp_path / "table.csv"
+
+
+def test_certify_matches_columns_by_name(tmp_path, capsys):
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    y = 2 * np.tanh(X @ [1.0, 2.0])
+    lines = [f"{v!r},{i},{t!r},{u!r}" for i, ((u, v), t) in enumerate(zip(X.tolist(), y.tolist(), strict=True))]
+    model, table = certified(tmp_path, "\n".join(["v,id,y,u", *lines]))
+    status, printed, said = run(capsys, "certify", model, table)
+    assert (status, said) == (0, "")
+    assert printed.startswith("global minimum")
+    assert run(capsys, "certify", model, table, "--features", "v,u")[0] == 1
+    _, table = certified(tmp_path, "\n".join(["v,id,y,w", *lines]))
+    status, _, said = run(capsys, "certify", model, table)
+    assert (status, "no column 'u', which the network takes" in said) == (2, True)
+
+
+def test_rows_without_an_input_are_counted(tmp_path, capsys):
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    y = 2 * np.tanh(X @ [1.0, 2.0])
+    lines = [f"{u!r},{v!r},{t!r}" for (u, v), t in zip(X.tolist(), y.tolist(), strict=True)]
+    model, table = certified(tmp_path, "\n".join(["u,v,y", *lines, ",1.0,1.0", "1.0,1.0,"]), missing="drop")
+    status, printed, said = run(capsys, "certify", model, table)
+    assert (status, said) == (0, "planted: 2 of 32 rows lack an input (u) or the target: they are left out\n")
+    assert printed.startswith("global minimum")
+    status, printed, said = run(capsys, "predict", model, table, "--out", tmp_path / "made.csv")
+    assert (status, printed) == (0, f"31 predictions written to {tmp_path / 'made.csv'}\n")
+    assert said == (
+        "planted: 1 of 32 rows lack an input (u): their predictions are empty, since the fit left such rows out; a fit "
+        "with --missing mean fills them in\n"
+    )
+    status, _, said = run(capsys, "plot", model, table, "--out", tmp_path / "drawn.png")
+    assert (status, "2 of 32 rows lack an input (u) or the target" in said) == (0, True)

@@ -22,26 +22,36 @@ from planted.cli._common import (
     names_in,
     print_json,
     read_model,
-    read_rows,
     targets_of,
 )
 from planted.cli._imported import LAW_HELP, named_law
-from planted.cli._patches import Patch, check_patch, read_patches
+from planted.cli._patches import Patch, check_patch
 from planted.cli._program_cache import remember_programs
+from planted.cli._rows import Request
+from planted.cli._sources import Header
 from planted.names import TASKS
 
 
 def certify(
     model: Annotated[Path, typer.Argument(help="Network written by 'planted fit --out'.")],
-    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ file with inputs and target.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Table with inputs and target, of any kind that 'planted fit' takes; - for standard input."
+        ),
+    ],
     target: Annotated[
         str | None, typer.Option(help="Column that the network explains; that of the fit if omitted.")
     ] = None,
-    features: Annotated[str | None, typer.Option(help="Input columns in order, comma-separated.")] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(help="Input columns by place, comma-separated; matched by the names of the fit if omitted."),
+    ] = None,
     task: Annotated[
         str, typer.Option(help="regression, or classification for labels; a model that 'planted fit' wrote knows it.")
     ] = TASKS[0],
     patch: Patch = None,
+    header: Header = None,
     descent: Annotated[
         int | None,
         typer.Option(
@@ -73,9 +83,10 @@ def certify(
 ) -> int:
     """Is this network a global minimum of the squared loss, a trap, or neither? Which theorems apply?
 
-    For a network fitted to labels the likelihood takes the place of the squared loss, and the report has the standard
-    errors and, where probabilities are means of neurons, the geometry of the basin. Exit status 0 if the network is a
-    minimum, 1 if it is not or if that cannot be decided.
+    Columns are matched by name, in any order, and others do not matter; rows that the fit would have left out are left
+    out, which is said. For a network fitted to labels the likelihood takes the place of the squared loss, and the
+    report has standard errors and, where probabilities are means of neurons, the geometry of the basin. Exit status 0
+    if the network is a minimum, 1 if it is not or if that cannot be decided.
     """
     known("task", task, TASKS)
     law = named_law(inputs)
@@ -103,20 +114,18 @@ def certify(
             raise ValueError(f"{model} holds a shared filter, which classification does not take")
         if descent is not None:
             raise ValueError("--descent is for regression, not for labels")
-        place = Labelled(model, data, target, features)
+        place = Labelled(model, data, target, features, header)
         certificate, problem = place.certified(saved, seed)
         if report is not None:
             classes = saved.signature.classes if saved.labels else ()
             write_page(report, problem, network, certificate, list(problem.names), names_in(target), classes=classes)
         return place.show(certificate, problem, network, seed, as_json)
+    rows = Request(data, target, features, patch, header).rows(saved).complete()
+    X, y, names = rows.X, rows.y, rows.names
     if isinstance(network, ConvNetwork):
         network = network.canonical()  # the loss normalises the filter
-        X, y = read_patches(data, target, patch, network.n_patches)
-        names: list[str] = []
     else:
-        X, y, names = read_rows(data, target, features)
-        if X.shape[1] != network.n_features:
-            raise ValueError(f"{data} has {X.shape[1]} input columns but the network takes {network.n_features}")
+        X = X.reshape(len(X), -1)
         if loss != "squared":
             if population:
                 return _show(expected_certificate(loss, network, X, law, seed), as_json)

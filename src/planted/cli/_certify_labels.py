@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, names_in, print_json, source_of
+from planted.cli._rows import Given
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Labelled:
     data: Path
     target: str
     features: str | None
+    header: bool | None = None
 
     def certified(self, saved: Any, seed: int) -> tuple[Any, Any]:
         """The certificate of the network for the loss it was fitted with, and the problem that it solves."""
@@ -26,6 +28,7 @@ class Labelled:
 
         from planted.certificates import certify
         from planted.datasets import open_table
+        from planted.estimators import label_codes
         from planted.methods import Free, LabelProblem
         from planted.networks import model_about
 
@@ -36,28 +39,24 @@ class Labelled:
         link = "mean" if signature is None else signature.link
         columns = None if self.features is None else names_in(self.features)
         if columns is None and saved.encoding is not None:
-            table = saved.table(source_of(self.data), names_in(self.target))
+            table = saved.table(source_of(self.data), names_in(self.target), self.header)
         else:
-            table = open_table(source_of(self.data), names_in(self.target), columns, labels=True)
+            table = open_table(source_of(self.data), names_in(self.target), columns, labels=True, header=self.header)
         if table.X.shape[1] != network.n_features:
             raise ValueError(
                 f"{self.data} has {table.X.shape[1]} input columns but the network takes {network.n_features}"
             )
-        labels = np.asarray(table.y)
         if link == "mean" and not np.allclose(network.output, 1 / network.n_hidden):
             raise ValueError("a network of probabilities has all outputs 1/k: this one was not fitted to labels")
-        strange = [label for label in np.unique(labels).tolist() if label not in classes]
-        if strange:
-            known = ", ".join(map(str, classes))
-            raise ValueError(f"column {self.target} of {self.data} must hold labels {known}, not {strange[0]!r}")
-        codes = np.array([classes.index(label) for label in labels.tolist()], dtype=float)
+        rows = Given(table.X, table.y, table.names, table.words, table.lacking).complete(classes)
+        codes = label_codes(rows.y, classes).astype(float)
         factors = None if about.get("class_factors") is None else np.asarray(about["class_factors"])
         problem = LabelProblem.of(
-            table.X, codes, network.n_hidden, network.activation,
+            rows.X, codes, network.n_hidden, network.activation,
             free=Free(network.bias is not None, bool(np.any(network.intercept)), network.skip is not None),
             sample_weight=None if factors is None else factors[codes.astype(int)], class_weight=factors,
             link=link, n_classes=len(classes), loss=about["loss"], alpha=float(about["alpha"]),
-            names=tuple(table.names),
+            names=tuple(rows.names),
         )  # fmt: skip
         return certify(problem.objective(), problem.params(network), seed=seed), problem
 

@@ -108,8 +108,6 @@ def draw_model(model: Path, request: Request, out: Path | None, force: bool, as_
     file = Path(f"planted-{model.stem}.png") if out is None else out
     check_file(file, "picture", [model, request.data], force)
 
-    import numpy as np
-
     from planted.cli._predict import scores
     from planted.estimators import label_codes
     from planted.plots import save_model
@@ -117,14 +115,10 @@ def draw_model(model: Path, request: Request, out: Path | None, force: bool, as_
     saved = read_model(model)
     if request.target is None:
         request = replace(request, target=targets_of(saved))
-    rows = request.rows(saved)
-    codes = label_codes(rows.y, saved.signature.classes) if saved.labels else None
-    present = (
-        codes >= 0 if codes is not None else np.isfinite(np.asarray(rows.y, float).reshape(len(rows.X), -1)).all(1)
-    )
-    whole = present & np.isfinite(rows.X.reshape(len(rows.X), -1)).all(axis=1)
-    X, y = rows.X[whole], rows.y[whole]
-    save_model(file, saved, X, y, names=rows.names, codes=None if codes is None else codes[whole])
+    classes = saved.signature.classes if saved.labels else None
+    rows = request.rows(saved).complete(classes)
+    X, y = rows.X, rows.y
+    save_model(file, saved, X, y, names=rows.names, codes=None if classes is None else label_codes(y, classes))
     measured = scores(saved, X, y)
     if as_json:
         print_json({"model": str(model), "file": str(file), "rows": len(X), **measured})

@@ -9,7 +9,7 @@ import typer
 
 from planted.cli._common import DONE, Force, Json, Quiet, Seed, check_file, check_table, print_json, read_model
 from planted.cli._patches import Patch
-from planted.cli._rows import Request
+from planted.cli._rows import Request, given_rows, missing_rows
 from planted.cli._sources import Header
 
 
@@ -37,7 +37,8 @@ def predict(
     """Evaluate a recovered network on new rows.
 
     Columns are matched by name, in any order, and others do not matter; text and missing values are treated as in the
-    fit. A network fitted to labels gives the most probable class and the probability of each.
+    fit, and rows that the fit would have left out get no prediction, which is said. A network fitted to labels gives
+    the most probable class and the probability of each.
 
     Example: planted predict model new.csv --target y --out predictions.csv
     """
@@ -61,16 +62,24 @@ def predict(
             typer.echo(text, nl=False)
             raise
     n = len(rows.X)
+    whole = given_rows(rows.X)
+    if not whole.all():
+        typer.echo(
+            f"planted: {missing_rows(whole, rows.lacking)}: their predictions are empty, since the fit left such rows "
+            "out; a fit with --missing mean fills them in",
+            err=True,
+        )
     if as_json:
         shown = None if out is not None else columns
         if shown is not None and list(shown) == ["prediction"]:
             shown = shown["prediction"]
-        print_json({"rows": n, "table": rows.words or None, "r2": None, **score, "predictions": shown})
+        about = {"rows": n, "empty": int((~whole).sum()), "table": rows.words or None, "r2": None}
+        print_json(about | score | {"predictions": shown})
         return DONE
     if out is None:
         typer.echo(text, nl=False)
     else:
-        typer.echo(f"{n} predictions written to {out}")
+        typer.echo(f"{int(whole.sum())} predictions written to {out}")
     words = {"r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
     if score:
         line = ", ".join(f"{words[name]} {value:.6g}" for name, value in score.items())

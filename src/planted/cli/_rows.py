@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import typer
 
 from planted.cli._common import names_in, read_rows, source_of
 from planted.cli._patches import check_patch, read_patches
@@ -12,12 +14,73 @@ from planted.cli._patches import check_patch, read_patches
 
 @dataclass(frozen=True)
 class Given:
-    """Rows of a table as a model takes them: inputs, targets or None, names of the inputs, and how they were read."""
+    """Rows of a table as a model takes them.
+
+    Attributes
+    ----------
+    X, y : arrays (n, d) and (n,) or (n, m), or None where no target is named
+        NaN where an input or a target is missing; labels may be text, which is empty there.
+    names : list of str
+        Of the inputs.
+    words : str
+        How the table was read.
+    lacking : tuple of str
+        Input columns with missing values.
+    """
 
     X: Any
     y: Any
     names: list[str]
     words: str
+    lacking: tuple[str, ...] = ()
+
+    def complete(self, classes: Any = None) -> Given:
+        """The rows that have every input and target, and of labels a class; how many have not goes to standard error.
+
+        >>> import numpy as np
+        >>> Given(np.array([[1.0], [np.nan]]), np.array([1.0, 2.0]), ["u"], "", ("u",)).complete().X
+        array([[1.]])
+        """
+        import numpy as np
+
+        from planted.estimators import label_codes
+
+        n = len(self.X)
+        whole = given_rows(self.X)
+        if classes is not None:
+            whole &= label_codes(self.y, classes) >= 0
+        elif self.y is not None:
+            whole &= np.isfinite(np.asarray(self.y, float).reshape(n, -1)).all(axis=1)
+        if whole.all():
+            return self
+        if not whole.any():
+            raise ValueError("every row lacks an input or the target")
+        typer.echo(f"planted: {missing_rows(whole, self.lacking, 'or the target')}: they are left out", err=True)
+        return replace(self, X=self.X[whole], y=None if self.y is None else self.y[whole])
+
+
+def given_rows(X: Any) -> Any:
+    """Which rows (n,) of inputs (n, …) have them all.
+
+    >>> import numpy as np
+    >>> given_rows(np.array([[1.0, np.nan], [1.0, 2.0]]))
+    array([False,  True])
+    """
+    import numpy as np
+
+    return np.isfinite(X.reshape(len(X), -1)).all(axis=1)
+
+
+def missing_rows(whole: Any, lacking: tuple[str, ...], otherwise: str = "") -> str:
+    """How many rows are not whole, and which columns lack values, in words.
+
+    >>> import numpy as np
+    >>> missing_rows(np.array([True, False, False]), ("age", "pay"))
+    '2 of 3 rows lack an input (age, pay)'
+    """
+    shown = f"{', '.join(lacking[:4])}{', …' * (len(lacking) > 4)}"
+    what = " ".join(["an input", *[f"({shown})"] * bool(lacking), *[otherwise] * bool(otherwise)])
+    return f"{int((~whole).sum()):,} of {len(whole):,} rows lack {what}"
 
 
 @dataclass(frozen=True)
@@ -49,7 +112,7 @@ class Request:
         if self.features is None and model.encoding is not None:
             targets = [] if self.target is None else names_in(self.target)
             table = model.table(source_of(self.data), targets, self.header)
-            return Given(table.X, table.y, table.names, table.words)
+            return Given(table.X, table.y, table.names, table.words, table.lacking)
         X, y, names = read_rows(self.data, self.target, self.features)
         if X.shape[1] != network.n_features:
             raise ValueError(

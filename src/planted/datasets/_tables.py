@@ -76,6 +76,8 @@ class Table:
         Columns that are constant, count the rows, or repeat another.
     rows : array of bool
         Which rows of the source these are.
+    lacking : tuple of str
+        Input columns of the source that lack values which nothing was filled in for.
     """
 
     X: np.ndarray
@@ -86,6 +88,7 @@ class Table:
     words: str
     remarks: tuple[Remark, ...]
     rows: np.ndarray
+    lacking: tuple[str, ...] = ()
 
 
 def open_table(
@@ -201,7 +204,8 @@ def read_inputs(source: Any, encoding: Encoding, target: Sequence[str] = (), hea
         raise DataError(error.sentence, f"{again} missing=", f"{again} --missing") from None
     y, _ = _target_values(frame, targets, True, "drop")
     words = f"{frame.name}: {frame.words}; {len(X):,} rows"
-    return Table(X, y if targets else None, list(encoding.names), targets, encoding, words, (), whole)
+    lacking = () if whole.all() else tuple(name for name in encoding.columns if frame.frame[name].null_count())
+    return Table(X, y if targets else None, list(encoding.names), targets, encoding, words, (), whole, lacking)
 
 
 def _npz_table(path: Path, targets: list[str], features: Sequence[str] | None, exclude: Sequence[str]) -> Table:
