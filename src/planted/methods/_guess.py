@@ -20,15 +20,16 @@ def from_guess(problem: Problem) -> Start:
     >>> from planted.datasets import make_planted
     >>> data = make_planted(500, 3, 2, random_state=0)
     >>> problem = replace(Problem.of(data.X, data.y, 2), guess=data.teacher)
-    >>> from_guess(problem).loss < 1e-25
-    True
+    >>> start = from_guess(problem)
+    >>> start.method, start.loss < 1e-25
+    ('expand', True)
     """
     guess, survey, free = problem.guess, problem.survey, problem.free
     assert guess is not None
     squares = np.sum((guess.predict(survey.X) - survey.y).reshape(len(survey.y), -1) ** 2, axis=1)
     loss = 0.5 * float(np.average(squares, weights=survey.weight))
     if 2 * loss <= _ROUNDING * survey.variance:
-        return Start(guess, "comparison", loss)
+        return Start(guess, "expand", loss)
     share = np.ones(len(survey.y)) if survey.weight is None else survey.weight / np.mean(survey.weight)
     space = Coordinates.of(survey.X, share, centred=free.bias and (free.intercept or not free.skip))
     changed = {"weights": guess.weights @ space.inverse.T}
@@ -44,4 +45,4 @@ def from_guess(problem: Problem) -> Start:
     if done.network.skip is not None:
         skip = done.network.skip @ space.whitener.T
         back |= {"skip": skip, "intercept": done.network.intercept - skip @ space.centre}
-    return Start(done.network.replace(**back), "comparison", done.loss, done.descents)
+    return Start(done.network.replace(**back), "expand", done.loss, done.descents)

@@ -89,7 +89,7 @@ def start(problem: Problem) -> Start:
         widths = [other.explaining_width for other in attempts if other.explaining_width]
         return Start(
             own,
-            "expand" if settled is None else "comparison",
+            "expand",
             done.loss,
             attempt.descents | done.descents,
             {
