@@ -13,6 +13,7 @@ from planted.plots import (
     animate_permutation,
     follow,
     plot_descent,
+    plot_losses,
     plot_permutation_frames,
     plot_slice,
     plot_spectrum,
@@ -133,3 +134,16 @@ def test_a_fit_without_steps_has_no_empty_panel(tmp_path, recwarn):
     assert not recwarn.list
     one, two = (Image.open(tmp_path / f"{name}.png").size for name in ("linear", "widths"))
     assert (one[0] * 2, one[1]) == two
+
+
+def test_every_phase_of_the_legend_can_be_seen():
+    """A phase with one recorded step has no line, and so a point."""
+    runs = {"lbfgs": ([2], [0.5]), "least_squares": ([1, 2, 3], [0.4, 0.3, 0.2])}
+    descents = {
+        name: SimpleNamespace(history=SimpleNamespace(step=steps, value=values))
+        for name, (steps, values) in runs.items()
+    }
+    axis = Figure().subplots()
+    plot_losses(SimpleNamespace(descents=descents), axis)
+    assert [line.get_marker() for line in axis.lines] == ["o", "None"]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == list(runs)

@@ -28,7 +28,8 @@ def plot_losses(result: Any, axis: Any) -> None:
             continue
         values = np.array([np.min(value) for value in run.history.value])
         shown = values if values.min() > 0 else values - values.min() + 1e-16
-        axis.semilogy(begin + steps, np.maximum(shown, 1e-33), label=name)
+        # A phase of one recorded step is a point: a line through it would not be seen.
+        axis.semilogy(begin + steps, np.maximum(shown, 1e-33), marker="o" if len(steps) == 1 else None, label=name)
         begin += int(steps[-1])
     axis.set(xlabel="step", ylabel="objective of the phase")
     axis.legend(frameon=False)
