@@ -135,3 +135,25 @@ def test_requests_that_make_no_sense(arguments, sentence, capsys):
         main(arguments)
     assert stopped.value.code == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_a_linear_model_shows_its_coefficients(tmp_path):
+    none = {"weights": np.zeros((0, 2)), "output": np.zeros(0)}
+    Network(**none, skip=[1.5, -2.0], intercept=0.25).save(tmp_path / "linear")
+    options = ["--plot", str(tmp_path / "linear.png"), "--report", str(tmp_path / "linear.html")]
+    result = RUNNER.invoke(app, ["read", str(tmp_path / "linear"), *options])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("recovered: equal to the model")
+    assert "one linear function explains this, no neuron is needed" in result.stdout
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["output", "intercept", "linear:", "x0", "x1"] in lines
+    assert ["1", "+0.25", "+1.5", "-2"] in lines
+    assert not any(line[:1] == ["neuron"] for line in lines)
+
+
+def test_neurons_are_numbered_by_strength(tmp_path):
+    result = RUNNER.invoke(app, ["read", str(NET.save(tmp_path / "net"))])
+    table = [line.split() for line in result.stdout.splitlines()]
+    start = next(i for i, line in enumerate(table) if line[:1] == ["neuron"])
+    assert [line[0] for line in table[start + 1 : start + 3]] == ["1", "2"]
+    assert float(table[start + 1][1]) > float(table[start + 2][1])

@@ -334,7 +334,8 @@ def test_other_functions_are_not_called_recovered():
 
 def test_a_linear_model_has_no_neurons():
     reading = read(LinearRegression().fit(X, Y), random_state=0)
-    assert reading.status == "ambiguous"
+    assert reading.status == "recovered"
+    assert reading.reason.endswith("one linear function explains this, no neuron is needed")
     assert reading.network.n_hidden == 0
     np.testing.assert_allclose(reading.network.predict(X), LinearRegression().fit(X, Y).predict(X), atol=1e-9)
 

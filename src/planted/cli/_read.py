@@ -141,20 +141,25 @@ def _from_torch(path: Path) -> Any:
 
 
 def _table(network: Any, rows: int = 12, columns: int = 6) -> str:
-    """One line a neuron, strongest first: strength, bias, leading weights."""
+    """One line a neuron, strongest first: strength, bias, leading weights; then what is linear and constant."""
     import numpy as np
 
     from planted.plots import strengths
 
     size = strengths(network)
-    lines = [
-        f"{'neuron':>7} {'strength':>10} {'bias':>10} "
-        + " ".join(f"{f'x{j}':>10}" for j in range(min(columns, network.n_features)))
-    ]
-    for i in np.argsort(-size)[:rows]:
+    inputs = " ".join(f"{f'x{j}':>10}" for j in range(min(columns, network.n_features)))
+    lines = [f"{'neuron':>7} {'strength':>10} {'bias':>10} {inputs}"] if network.n_hidden else []
+    for number, i in enumerate(np.argsort(-size)[:rows], 1):
         bias = 0.0 if network.bias is None else network.bias[i]
         row = " ".join(f"{w:>+10.4g}" for w in network.weights[i, :columns])
-        lines.append(f"{i:>7} {size[i]:>10.4g} {bias:>+10.4g} {row}")
+        lines.append(f"{number:>7} {size[i]:>10.4g} {bias:>+10.4g} {row}")
     if network.n_hidden > rows:
         lines.append(f"… {network.n_hidden - rows} more neurons")
+    intercepts = np.atleast_1d(network.intercept)
+    skip = None if network.skip is None else np.atleast_2d(network.skip)
+    if skip is not None or np.any(intercepts):
+        lines.append(f"{'output':>7} {'intercept':>10} {'' if skip is None else 'linear: ' + inputs.lstrip()}".rstrip())
+    for output in range(len(intercepts) if skip is not None or np.any(intercepts) else 0):
+        linear = "" if skip is None else " ".join(f"{c:>+10.4g}" for c in skip[output, :columns])
+        lines.append(f"{output + 1:>7} {intercepts[output]:>+10.4g} {linear}".rstrip())
     return "\n".join(lines)

@@ -294,9 +294,11 @@ def _report(way: _Progress, interrupted: str | None) -> Reading:
         way.evidence = ""
     if check is None or largest > check.rounding:
         return Reading(own, *_other(way, check, query.source.bounded), query.spent, largest)
+    allows = f", where its rounding to float32 allows {check.rounding:.1g}," if check.rounding > 1e-8 else ""
+    equal = f"equal to the model to {largest:.1g} sd{allows} on {len(check.points)} fresh questions, near and far"
     if not network.n_hidden:
-        reason = "the model is linear: neurons that cancel could be added without changing it"
-        return Reading(own, "ambiguous", reason, query.spent, largest)
+        reason = f"{equal}: one linear function explains this, no neuron is needed"
+        return Reading(own, "recovered", reason, query.spent, largest)
     if network.activation.name in ("quadratic", "squared_relu") and not way.determined:
         why = {
             "quadratic": "the model is a quadratic function, and other neurons, rotated ones, would do as well",
@@ -309,11 +311,7 @@ def _report(way: _Progress, interrupted: str | None) -> Reading:
     if way.fitted:
         reason = f"fitted to answers, equal to the model to {largest:.1g} sd, but other weights may do as well"
         return Reading(own, "estimated", reason, query.spent, largest)
-    allows = f", where its rounding to float32 allows {check.rounding:.1g}," if check.rounding > 1e-8 else ""
-    reason = (
-        f"equal to the model to {largest:.1g} sd{allows} on {len(check.points)} fresh questions, near and far, "
-        f"with {network.n_hidden} {network.activation.name} neurons"
-    )
+    reason = f"{equal}, with {network.n_hidden} {network.activation.name} neurons"
     if not way.determined:
         reason += (
             "; on which side of its hyperplane a neuron is active is not determined, and a linear part makes up for it"
