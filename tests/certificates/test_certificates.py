@@ -557,3 +557,35 @@ def test_assumptions_3_and_4_of_fu2018_are_in_the_table() -> None:
     assert statuses(jnp.cos, 2.0**0.5) == ["holds", "fails"]
     table = assumptions(np.zeros((3, 2)), Network(np.eye(2), np.ones(2), "sigmoid"))
     assert [row.status for row in table if row.theorem == "fu2018 3"] == ["fails"]
+
+
+@pytest.mark.parametrize(
+    ("target", "second", "kind", "words"),
+    [
+        (-1.0, 2.0, "local minimum", "the loss rises off a kink"),
+        (-1.0, 1.5, "not critical", "along which the gradient does not vanish"),
+        (1.0, 2.0, "not critical", "off which the loss falls"),
+    ],
+)
+def test_points_on_kinks_are_told_by_both_sides(target: float, second: float, kind: str, words: str) -> None:
+    """½(|w₁| − target)² + ½(|w₂| − 2)², whose kink w₁ = 0 is a valley for a negative target and a ridge otherwise."""
+    loss = Squared([[1.0, 0.0], [0.0, 1.0]], [target, 2.0], "abs", output=[1.0])
+    found = certify(loss, np.array([[0.0, second]]))
+    assert (found.kind, words in found.reason) == (kind, True), str(found)
+    assert (found.decrease > 0) == (kind == "not critical")
+
+
+def test_the_minimum_of_a_noisy_relu_fit_is_one() -> None:
+    """Found where gradients of both sides balance along a kink; no random step of 1e-4 leads down from there."""
+    rng = np.random.default_rng(4)
+    data = planted.datasets.make_planted(600, 4, 2, activation="leaky_relu", noise=0.2, random_state=1)
+    est = planted.PlantedRegressor(2, "leaky_relu", fit_bias=False, fit_intercept=False, random_state=0)
+    est.fit(data.X, data.y)
+    loss = Squared(data.X, data.y, "leaky_relu")
+    params = loss.model.params(est.network_)
+    found = certify(loss, params)
+    assert find_kinks(loss, params).present
+    assert (found.kind, "rises off" in found.reason) == ("local minimum", True), str(found)
+    for _ in range(200):
+        moved = {name: value + 1e-4 * rng.standard_normal(value.shape) for name, value in params.items()}
+        assert loss.value(moved) > found.value

@@ -2,7 +2,8 @@
 
 from planted.certificates._assumption import Assumption
 from planted.certificates._assumptions import assumptions, average_curvature, average_slope, rho
-from planted.certificates._certify import KINDS, Certificate, certify
+from planted.certificates._certificate import KINDS, Certificate
+from planted.certificates._certify import certify
 from planted.certificates._conv import ConvStationary
 from planted.certificates._error_spread import error_ratios
 from planted.certificates._filter_coverage import outside_theory

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from os import PathLike
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from planted.certificates._assumption import Assumption
 from planted.certificates._assumptions import assumptions_of
-from planted.certificates._balance import balance
-from planted.certificates._conv import ConvStationary, recognise, turn
+from planted.certificates._certificate import Certificate
+from planted.certificates._conv import recognise, turn
 from planted.certificates._degenerate import examine
 from planted.certificates._global import global_verdict
 from planted.certificates._kinks import Kinks, find_kinks
-from planted.certificates._local_convergence import LocalConvergence, local_convergence
+from planted.certificates._local_convergence import local_convergence
+from planted.certificates._on_kinks import on_kinks
 from planted.certificates._symmetries import Symmetry, flat_symmetries, span
-from planted.certificates._teacher_distance import TeacherDistance, teacher_distance
-from planted.networks import ConvNetwork, Network
+from planted.certificates._teacher_distance import teacher_distance
 from planted.numerics.precision import float64, to_numpy
 from planted.objectives import (
     DENSE_SIZE,
@@ -31,139 +27,16 @@ from planted.objectives import (
     Hessian,
     Objective,
     Params,
+    balance,
     flatten,
     hessian_of,
     named,
     smallest_eigenpair,
     units_of,
 )
-from planted.pages import Subject, fragment, write_report
 
-KINDS = ("global minimum", "local minimum", "saddle", "not critical", "undecided")
 _STEPS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5)
 _ROUNDING = 1e-16
-
-
-@dataclass(frozen=True, eq=False)
-class Certificate:
-    """What is known about a point of an objective.
-
-    Attributes
-    ----------
-    kind : str
-        One of :data:`KINDS`. "local minimum" and "saddle" say nothing about the global minimum.
-    reason : str
-        Why, in words.
-    value, gradient_norm : float
-    gradient_tolerance : float
-        The gradient norm below which the point counts as critical: tolerance · ‖H‖ · ‖θ‖ for one array of parameters.
-    min_eigenvalue, residual, hessian_norm : float
-        Smallest eigenvalue of the Hessian, residual ‖Hv − λv‖ of its eigenpair, spectral norm.
-    direction : Params or None
-        Unit escape direction at a saddle, steepest descent where not critical, otherwise None.
-    decrease : float
-        How much the loss was seen to fall along `direction`.
-    flat : tuple of str
-        Known symmetries that explain flat directions.
-    kinks : Kinks
-        Whether the loss is smooth here.
-    assumptions : tuple of Assumption
-        Which assumptions of the theorems hold.
-    method : "dense" or "lanczos"
-    stationary_point : ConvStationary or None
-        For a shared filter, the point of Lemma 4.1 of Du et al. (2017) that this is.
-    spectrum : array (p,) or None
-        All eigenvalues of the Hessian, rising, where it was formed.
-    descent : LocalConvergence or None
-        What gradient descent from here is proved to reach, where that was asked for.
-    teacher_distance : TeacherDistance or None
-        For a minimum of G, F or L, how near the theorems say that a permutation of the teacher is.
-    network : Network, ConvNetwork or None
-        The network that the point is, where the objective knows.
-    """
-
-    kind: str
-    reason: str
-    value: float
-    gradient_norm: float
-    gradient_tolerance: float
-    min_eigenvalue: float
-    residual: float
-    hessian_norm: float
-    direction: Params | None
-    decrease: float
-    flat: tuple[str, ...]
-    kinks: Kinks
-    method: str
-    assumptions: tuple[Assumption, ...] = field(default=())
-    stationary_point: ConvStationary | None = None
-    spectrum: np.ndarray | None = None
-    descent: LocalConvergence | None = None
-    teacher_distance: TeacherDistance | None = None
-    network: Network | ConvNetwork | None = None
-
-    @property
-    def is_minimum(self) -> bool:
-        """Whether the point is a minimum, local or global."""
-        return self.kind in ("global minimum", "local minimum")
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain numbers and words, for JSON; the direction is left out."""
-        numbers = (
-            "value",
-            "gradient_norm",
-            "gradient_tolerance",
-            "min_eigenvalue",
-            "residual",
-            "hessian_norm",
-            "decrease",
-        )
-        return {
-            "kind": self.kind,
-            "reason": self.reason,
-            **{name: float(getattr(self, name)) for name in numbers},
-            "flat": list(self.flat),
-            "method": self.method,
-            "smooth": not self.kinks.present,
-            "stationary_point": None if self.stationary_point is None else self.stationary_point.name,
-            "teacher_distance": None if self.teacher_distance is None else asdict(self.teacher_distance),
-            "assumptions": [row.as_dict() for row in self.assumptions],
-            **({} if self.descent is None else {"descent": self.descent.as_dict()}),
-        }
-
-    def report(self, path: str | PathLike[str], names: Sequence[str] = (), targets: Sequence[str] = ()) -> Path:
-        """Write one HTML page about the point; `names` are those of the inputs, `targets` those of the outputs.
-
-        >>> import tempfile
-        >>> from planted.objectives import PopulationSquared
-        >>> certificate = certify(PopulationSquared(Network(np.eye(2), np.ones(2))), np.eye(2))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     "global minimum" in certificate.report(f"{folder}/page.html").read_text(encoding="utf-8")
-        True
-        """
-        return write_report(path, self._subject(names, targets))
-
-    def _subject(self, names: Sequence[str] = (), targets: Sequence[str] = ()) -> Subject:
-        return Subject(self.network, self.kind, self.reason, certificate=self, names=names, targets=targets)
-
-    def _repr_html_(self) -> str:
-        """Kind, reason and network in a notebook."""
-        return fragment(self._subject())
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.kind}: {self.reason}",
-            f"  value {self.value:.6g}, gradient {self.gradient_norm:.3g} (zero below {self.gradient_tolerance:.1g})",
-            f"  smallest Hessian eigenvalue {self.min_eigenvalue:.6g} (residual {self.residual:.1g}, "
-            f"spectral norm {self.hessian_norm:.3g}, {self.method})",
-        ]
-        if self.flat:
-            lines.append(f"  flat along: {'; '.join(self.flat)}")
-        if self.decrease:
-            lines.append(f"  the loss falls by {self.decrease:.3g} along the direction given")
-        if self.descent is not None:
-            lines.append(str(self.descent))
-        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -254,7 +127,7 @@ def certify(
 
     All comparisons are made in units of the parameters' own arrays (:class:`planted.objectives._flat.Flat`), so
     they do not depend on the units of the targets or on how the layers share them; over rows, where the Hessian is
-    formed, in units that make its entries of one size (:mod:`planted.certificates._balance`), so that they do not
+    formed, in units that make its entries of one size (:func:`planted.objectives.balance`), so that they do not
     depend on the units of an input either. The point is critical if
     ‖∇f‖ ≤ tolerance·‖H‖‖θ‖, that is, if a critical point may be as near as tolerance·‖θ‖. It is then a saddle if the
     smallest eigenvalue of the Hessian H is below −tolerance·‖H‖ and the loss is seen to fall along its eigenvector; a
@@ -335,6 +208,14 @@ def certify(
     theory = global_verdict(objective, params, point.value, scale, tolerance)
     if theory is not None and theory.kind == "global minimum":
         return verdict("global minimum", theory.reason)
+    if kinks.present and kinks.jump == 1 and isinstance(hessian, np.ndarray):
+        symmetries = flat_symmetries(objective, params, scale)
+        place = on_kinks(point.scaled, hessian, _tangents(point, symmetries), threshold, tolerance)
+        if place is not None and place.way is None:
+            return verdict("local minimum", place.reason, flat=tuple(str(symmetry) for symmetry in symmetries))
+        drop = 0.0 if place is None or place.way is None else _drop(point, place.way)
+        if place is not None and drop > 0:
+            return verdict("not critical", place.reason, place.way, drop)
     if point.slope > threshold:
         return _not_critical(point, kinks, verdict)
     if objective.convex or not neurons:
@@ -389,12 +270,16 @@ def _unscaled(units: np.ndarray, hessian: Hessian, curvature: Curvature, seed: i
     return smallest_eigenpair(lambda vector: hessian(vector / units) / units, len(units), seed=seed)
 
 
+def _drop(point: _Point, way: np.ndarray) -> float:
+    """The largest decrease seen along a unit direction (p,), zero if none."""
+    steps = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+    return max(0.0, *(point.value - point.value_at(point.scaled.start + step * point.size * way) for step in steps))
+
+
 def _not_critical(point: _Point, kinks: Kinks, verdict: Any) -> Certificate:
     """Where the gradient is not zero the loss falls along it, unless the point is on a kink."""
     way = -point.gradient / point.slope
-    drop = 0.0
-    for relative in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
-        drop = max(drop, point.value - point.value_at(point.scaled.start + relative * point.size * way))
+    drop = _drop(point, way)
     if kinks.present and kinks.jump == 1 and drop <= 0:
         return verdict("undecided", f"{kinks}, and the loss does not fall along the negative gradient")
     return verdict("not critical", "the gradient does not vanish", way, drop)
@@ -406,7 +291,7 @@ def _flat_point(
 ) -> Certificate:  # fmt: skip
     """A critical point without negative curvature, some of whose directions are flat."""
     names = tuple(str(symmetry) for symmetry in symmetries)
-    tangents = span([Symmetry(s.name, _columns(point, s.tangents)) for s in symmetries], len(point.scaled.start))
+    tangents = _tangents(point, symmetries)
     rest = curvature
     if tangents.shape[1] == len(point.scaled.start):
         return verdict("local minimum", "the loss is constant nearby, by known symmetries", flat=names)
@@ -442,6 +327,8 @@ def _flat_point(
     return verdict("undecided", f"{reason}, but no decrease could be measured", flat=names)
 
 
-def _columns(point: _Point, tangents: np.ndarray) -> np.ndarray:
-    scaled = tangents / point.scaled.units[:, None]
-    return scaled / np.linalg.norm(scaled, axis=0)
+def _tangents(point: _Point, symmetries: list[Symmetry]) -> np.ndarray:
+    """Orthonormal basis (p, s) of the tangents of symmetries, in the units of the point."""
+    scaled = [symmetry.tangents / point.scaled.units[:, None] for symmetry in symmetries]
+    unit = [Symmetry(s.name, t / np.linalg.norm(t, axis=0)) for s, t in zip(symmetries, scaled, strict=True)]
+    return span(unit, len(point.scaled.start))

@@ -48,11 +48,12 @@ class Kinks:
         if not self.present:
             return "no sample is on a kink of the activation"
         what = "gradient" if self.jump == 1 else "second derivative"
-        zero = f"; neuron {self.zero_rows[0]} has zero weights" if self.zero_rows else ""
+        zero = "; a neuron has zero weights" if self.zero_rows else ""
         plural = "s" if self.count > 1 else ""
+        nearest = f" (nearest: row {self.sample + 1})" if self.sample >= 0 else ""
         return (
-            f"non-smooth point: {self.count} pre-activation{plural} on a kink of the activation, whose {what} jumps "
-            f"(nearest: sample {self.sample}, neuron {self.neuron}){zero}"
+            f"non-smooth point: {self.count} pre-activation{plural} on a kink of the activation, whose {what} "
+            f"jumps{nearest}{zero}"
         )
 
 

@@ -1,5 +1,6 @@
 """What to minimise: one file per loss."""
 
+from planted.objectives._balance import balance
 from planted.objectives._base import (
     Objective,
     Params,
@@ -133,6 +134,7 @@ __all__ = [
     "appendix_d",
     "approximate_minimum_bound",
     "arc",
+    "balance",
     "best_output",
     "block_value_and_gradient",
     "check_probability",
