@@ -118,6 +118,18 @@ def test_widths_of_a_schedule_end_at_the_wanted_one():
     assert Schedule(2.0, 0.85, (1, 1, 1)).widths(20) == [40, 34, 29, 25, 21, 20]
 
 
+def test_mini_batches_come_first_down_to_four_rows_a_weight_and_see_few_rows_more_often(monkeypatch):
+    def search(rows):
+        data = datasets.make_planted(rows * 400, 20, 20, weights="gaussian", output="mixed", random_state=0)
+        return Search.of(Problem.of(data.X, data.y, 20))
+
+    assert [search(rows).scarce[0].passes > 0 for rows in (3, 4, 5)] == [False, True, True]
+    key = np.array([0, 0], np.uint32)
+    monkeypatch.setattr("planted.methods._search.descend", lambda *_, steps, **__: steps)
+    steps = [one.sweep(*one.start(key, 20), 16, key) for one in (search(5), search(10))]
+    assert steps == [4000, 1000]
+
+
 CASES = [
     ("relu", False, 10, "mixed"),
     ("relu", True, 20, "mixed"),

@@ -24,7 +24,7 @@ from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.methods._refine import DENSE_PARAMETERS, Refined, explained, refine
 from planted.methods._residual_test import residual_p_value
-from planted.methods._search import NARROW, SCARCE, WORTHY, Attempt, Search, same_minimum
+from planted.methods._search import NARROW, WORTHY, Attempt, Search, same_minimum
 from planted.methods._second_order import affordable, pointless, second_order_plan, second_order_run
 from planted.methods._sparse import sparse_attempts
 from planted.methods._subspace import subspace_attempts, subspace_runs
@@ -66,7 +66,7 @@ def start(problem: Problem) -> Start:
     search = Search.of(problem)
     white = problem.with_inputs(search.Z)
     plenty = len(problem.survey.y) >= _ROWS_PER_WEIGHT * problem.n_hidden * problem.n_features
-    schedules = search.plenty if plenty else SCARCE
+    schedules = search.plenty if plenty else search.scarce
     narrow = _NARROW_RUNS if search.many_inputs and not (plenty or affordable(search)) else 0
     attempts: list[Attempt] = []
 
