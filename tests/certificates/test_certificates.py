@@ -37,6 +37,7 @@ from planted.objectives import (
     PopulationSquared,
     Squared,
     appendix_d,
+    smallest_eigenpair,
 )
 from planted.rows import ArrayRows
 from planted.solvers import lbfgs, leave_saddles, newton_polish
@@ -346,6 +347,18 @@ def test_top_level_name_and_report() -> None:
     assert found.as_dict()["kind"] == "global minimum"
     assert found.is_minimum
     assert planted.certify(PopulationSquared(Network(np.eye(2), np.ones(2))), [[0.0, 1.0], [1.0, 0.0]]).is_minimum
+
+
+def test_a_vector_of_the_kernel_spares_lanczos_and_another_does_not() -> None:
+    values = np.append(0.0, np.linspace(1.0, 2.0, 99))
+    found, other, plain = (
+        smallest_eigenpair(lambda vector: values * vector, 100, null=null)
+        for null in (np.eye(100)[0], np.ones(100), None)
+    )
+    assert found.products < plain.products <= other.products
+    assert found.norm == plain.norm
+    for one in (found, other, plain):
+        assert one.eigenvalue == pytest.approx(0.0, abs=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(3))

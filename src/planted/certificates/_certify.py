@@ -267,7 +267,9 @@ def _unscaled(units: np.ndarray, hessian: Hessian, curvature: Curvature, seed: i
         )
     if isinstance(hessian, np.ndarray):
         return smallest_eigenpair(hessian / np.outer(units, units), len(units))
-    return smallest_eigenpair(lambda vector: hessian(vector / units) / units, len(units), seed=seed)
+    # Units change no sign of an eigenvalue, and take a kernel to a kernel.
+    null = units * curvature.vector if curvature.eigenvalue >= -curvature.residual else None
+    return smallest_eigenpair(lambda vector: hessian(vector / units) / units, len(units), seed=seed, null=null)
 
 
 def _drop(point: _Point, way: np.ndarray) -> float:

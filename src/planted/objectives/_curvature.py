@@ -87,6 +87,7 @@ def _lanczos(
     tolerance: float,
     max_restarts: int,
     seed: int,
+    null: np.ndarray | None,
 ) -> Curvature:
     products = _Products(multiply)
     start = np.random.default_rng(seed).standard_normal(p)
@@ -96,6 +97,13 @@ def _lanczos(
     norm = float(abs(top[0]))
     if norm == 0.0:
         return Curvature(0.0, start / np.linalg.norm(start), 0.0, 0.0, "lanczos", products.count)
+    if null is not None:
+        unit = null / np.linalg.norm(null)
+        image = products(unit)
+        quotient = float(unit @ image)
+        residual = float(np.linalg.norm(image - quotient * unit))
+        if max(abs(quotient), residual) <= tolerance * norm:
+            return Curvature(quotient, unit, residual, norm, "lanczos", products.count)
     shift = 1.01 * norm
 
     def raised(vector: np.ndarray) -> np.ndarray:
@@ -179,13 +187,16 @@ def hessian_of(flat: Flat, dense_size: int = DENSE_SIZE) -> Hessian:
 
 def smallest_eigenpair(
     hessian: Hessian, size: int, lifted: np.ndarray | None = None, tolerance: float = 1e-7, max_restarts: int = 100,
-    seed: int = 0,
+    seed: int = 0, null: np.ndarray | None = None,
 ) -> Curvature:  # fmt: skip
     """The same for a symmetric matrix that is given, or known by its products with vectors of length `size`.
+
+    Of a matrix that is known to have no negative eigenvalue `null` (p,) may lie in the kernel: if it does to the
+    tolerance, it is the answer, and Lanczos only measures the norm.
 
     >>> smallest_eigenpair(np.diag([3.0, -1.0]), 2).eigenvalue
     -1.0
     """
     if isinstance(hessian, np.ndarray):
         return _dense(hessian, lifted)
-    return _lanczos(hessian, size, lifted, tolerance, max_restarts, seed)
+    return _lanczos(hessian, size, lifted, tolerance, max_restarts, seed, null)
