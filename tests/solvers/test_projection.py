@@ -129,3 +129,20 @@ def test_steps_by_products_end_in_the_same_minimum(monkeypatch):
     products = variable_projection(rows, truth + 0.05, steps=200, patience=(50, 1 - 1e-12))
     assert products.value == pytest.approx(dense.value, rel=1e-10)
     np.testing.assert_allclose(products.params["rows"], dense.params["rows"], atol=1e-5)
+
+
+def test_the_preconditioner_has_the_size_of_the_curvature_beside_a_linear_part(monkeypatch):
+    """The linear part takes most of what a neuron near its own linear part adds; slopes as they are do not show it."""
+    monkeypatch.setattr(_projection, "_MANY_COLUMNS", 1)
+    rng = np.random.default_rng(0)
+    X, tanh = rng.standard_normal((2000, 8)), activations.get("tanh")
+    rows = SeparableRows(X, np.column_stack([X, np.ones(2000)]), np.tanh(X[:, :1]), tanh)
+    point = rows.at(np.linalg.qr(rng.standard_normal((8, 2)))[0].T)
+    slope = tanh.derivative(point.z)
+    made = Products.at(point, X, slope, 0.0)
+    own = [
+        np.mean([made.product(one * unit)[place] @ unit for unit in np.eye(8)])
+        for place, one in enumerate(np.eye(2)[:, :, None])
+    ]
+    np.testing.assert_allclose(own, np.diagonal(made.neurons), rtol=0.3)
+    assert np.all(np.array(own) < 0.3 * np.diagonal((point.output.T @ point.output) * (slope.T @ slope) / 2000))

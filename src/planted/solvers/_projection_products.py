@@ -3,7 +3,9 @@ r"""Steps of variable projection for many inputs: conjugate gradients, the curva
 With T and A of :mod:`planted.solvers._projection`, a product (TᵀPT ∘ (AᵀA ⊗ 11ᵀ)) s costs two passes over the rows,
 where the matrix takes as many as there are hidden parameters. On inputs with unit second moments it is nearly G ⊗ I
 with G = AᵀA ∘ E[ψ'ψ'ᵀ], a matrix of neurons alone, which is the preconditioner: the number of products depends on rows
-a parameter and not on the number of inputs.
+a parameter and not on the number of inputs. P takes a linear part off where there is one, and with it the mean of ψ':
+then G has the covariance of slopes. With their second moments, three tanh neurons of 500 inputs took four times as many
+products.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ class Products:
     def at(cls, point: ProjectedPoint, X: np.ndarray, slope: np.ndarray, decay: float) -> Products:
         """Those of a point of rows X with slopes there."""
         output, n = point.output, len(X)
-        neurons = (output.T @ output) * (slope.T @ slope) / n
+        # A linear part among the columns takes the mean of a slope off.
+        bent = slope if point.fixed is None else slope - slope.mean(axis=0)
+        neurons = (output.T @ output) * (bent.T @ bent) / n
         downhill = ((point.residual @ output) * slope).T @ X / n - decay * point.rows
         return cls(point, X, slope, decay, neurons, downhill)
 
