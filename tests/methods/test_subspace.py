@@ -6,7 +6,14 @@ import pytest
 from planted import Network
 from planted.datasets import make_planted
 from planted.methods import Problem, Search
-from planted.methods._subspace import fixed_outputs, leading_directions, subspace_attempts, subspace_runs
+from planted.methods._subspace import (
+    bent_directions,
+    fixed_outputs,
+    hidden_directions,
+    leading_directions,
+    subspace_attempts,
+    subspace_runs,
+)
 
 
 def search_of(activation, outputs=None):
@@ -45,3 +52,20 @@ def test_lengths_move_into_the_rows():
     np.testing.assert_array_equal(signs, [-1, 1])
     np.testing.assert_allclose(moved["weights"], [[6.0], [0.5]])
     assert "output" not in moved
+
+
+def test_the_slope_shows_odd_neurons():
+    """E[g(r·(u·x)) xxᵀ] holds all of them, u being the slope; without it, r is odd and nothing is seen."""
+    data = make_planted(2000, 60, 3, activation="tanh", weights="gaussian", output="mixed", random_state=0)
+    slope = np.linalg.lstsq(data.X, data.y[:, None], rcond=None)[0]
+    residual, share = data.y[:, None] - data.X @ slope, np.ones(2000)
+    span = np.linalg.qr(data.teacher.weights.T)[0]
+
+    def least_cosine(basis):
+        np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-12)
+        return np.linalg.svd(basis.T @ span)[1].min()
+
+    found = hidden_directions(data.X, residual, slope, share, 4, data.teacher.activation)
+    assert found.shape == (60, 5)
+    assert least_cosine(found) > 0.7
+    assert least_cosine(bent_directions(data.X, residual, share, 5)) < 0.4

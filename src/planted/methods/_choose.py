@@ -22,8 +22,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
-
 from planted.methods._baselines import LeftOut
 from planted.methods._choice import Candidate, Choice
 from planted.methods._comparison import Entry
@@ -33,14 +31,14 @@ from planted.methods._plainest import plainest
 from planted.methods._problem import Free, Problem
 from planted.methods._question import Question
 from planted.methods._screen_rows import MANY_INPUTS
-from planted.methods._sizes import ATTEMPTS, FIRST_WIDTH, WIDER, Sizes
+from planted.methods._sizes import ATTEMPTS, BEHIND, ERRORS, FIRST_WIDTH, WIDER, Sizes
 from planted.methods._verdict import EXACT
 from planted.methods._wider import wider_network
 from planted.numerics.deadline import passed
 from planted.numerics.precision import float64
 
-# A family stays while its held-out loss is below this multiple of the lowest, or so few standard errors above it.
-_BEHIND, _ERRORS, _MOST_FAMILIES = 1.3, 3.0, 3
+# Families that are compared at every width.
+_MOST_FAMILIES = 3
 # Rows an input weight of the first networks; where inputs are many so many of them, and no more neurons than these.
 _SPARE, _SPARE_OF_MANY, _FIRST_OF_MANY = 10, 2, 3
 _PART_LEVEL = 0.01
@@ -200,30 +198,6 @@ class _Contest(Sizes):
         """Whether the first fold tells already that a family is far behind; it is noted then."""
         return self.behind(family, width, self.path(family, 0).at(width).squares)
 
-    def behind(self, family: Family, width: int, squares: np.ndarray) -> bool:
-        """Whether a family with these squares in the first rows held out is far behind; it is noted then."""
-        held = len(squares)
-        share = self.share[:held] / np.sum(self.share[:held])
-        loss = float(share @ squares)
-        if not any(entry.family for entry in self.entries.values()):
-            return False
-        best = min((entry.squares[:held] for entry in self.entries.values()), key=lambda other: float(share @ other))
-        excess = squares - best
-        mean = float(share @ excess)
-        error = float(np.sqrt(np.sum(share**2 * (excess - mean) ** 2)))
-        if mean <= _ERRORS * error or loss <= _BEHIND * float(share @ best):
-            return False
-        self.drop(family, width, squares, "far behind on some rows")
-        return True
-
-    def drop(self, family: Family, width: int, squares: np.ndarray, why: str) -> None:
-        """Note a family that is not compared any further, by its squares in the first rows held out."""
-        act, free = family.representative, self.question.allowed
-        share = self.share[: len(squares)] / np.sum(self.share[: len(squares)])
-        loss = float(share @ squares)
-        spread = float(np.sqrt(np.sum(share**2 * (squares - loss) ** 2)))
-        self.dropped.append(Candidate(act, width, free, self.numbers(act, width, free), loss, spread, why=why))
-
     def near_best(self, alive: list[Family]) -> list[Family]:
         """Families whose best candidate is not far behind the best of all."""
         best = {family.name: self.best_of(family) for family in alive}
@@ -233,7 +207,7 @@ class _Contest(Sizes):
         close = []
         for family in alive:
             mean, error = self.excess(best[family.name], leader)
-            if mean <= _ERRORS * error or self.loss(best[family.name]) <= _BEHIND * self.loss(leader):
+            if mean <= ERRORS * error or self.loss(best[family.name]) <= BEHIND * self.loss(leader):
                 close.append(family)
         front = sorted(close, key=lambda family: self.loss(best[family.name]))[:_MOST_FAMILIES]
         # Kinks stop descents early: relu may be near the best one for all that it has reached.

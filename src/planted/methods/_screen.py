@@ -88,16 +88,32 @@ class Path:
         if self.near is not None:
             return self._best(self._descend(self.family.near_scale * self.near.at(width).hidden))
         if self.directed:
-            return self._best(self._descend(directed_rows(self._train(self.shape, width), width, self.shape.bias, key)))
+            return self._best(self._descend(self._directed(width, key)))
         hidden = random_rows(key, width, rank)
         if self.shape.bias:
             hidden = np.column_stack([hidden, _BIAS * random.normal(random.fold_in(key, 1), (width,))])
         return self._best(self._descend(hidden))
 
+    def _directed(self, width: int, key: np.ndarray) -> np.ndarray:
+        """Hidden rows that begin in a few directions; odd neurons descend without a linear part first.
+
+        Their own linear parts are most of the targets. A linear part beside them lets them explain rows to fit in other
+        ways, of which a descent from directions that are only rough does not come out.
+        """
+        hidden = directed_rows(self._train(self.shape, width), width, self.shape.bias, key)
+        if self.shape.activation.centred_parity != "odd" or not self.shape.linear:
+            return hidden
+        alone = self._train(replace(self.shape, linear=False), width)
+        run = variable_projection(
+            alone, hidden, steps=_STEPS, target=_PROMISING * self.unit, decay=_DECAY, patience=_BRIEF,
+            progress=self.progress,
+        )  # fmt: skip
+        return run.params["rows"]
+
     @property
     def directed(self) -> bool:
-        """Whether neurons begin in directions in which the targets are not linear, which are few of many inputs."""
-        return self.n_inputs >= MANY_INPUTS and self.shape.activation.centred_parity == "even"
+        """Whether neurons begin in directions in which the targets are not linear: where inputs are many."""
+        return self.n_inputs >= MANY_INPUTS
 
     def glimpse(self, leader: Fitted, width: int) -> tuple[np.ndarray, np.ndarray]:
         """Hidden rows fitted in the span of a leader's neurons, and their squares in the rows held out."""

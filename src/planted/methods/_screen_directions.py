@@ -1,9 +1,8 @@
 r"""Where neurons of many inputs begin: fitted in a few directions, where a descent takes a hundredth of a second.
 
-The first family has those of :mod:`planted.methods._subspace`, in which the targets are not linear: eigenvectors of
-E[g(r) xxᵀ], r being what a linear function leaves and g bounded and odd, which sees the even part of neurons. Where a
-family explains held-out rows, the others begin in the span of its neurons; one that is far behind there is not fitted
-in all inputs.
+The first families have those of :mod:`planted.methods._subspace`, in which the targets are not linear, for the even
+part of neurons or for odd ones. Where a family explains held-out rows, the others begin in the span of its neurons; one
+that is far behind there is not fitted in all inputs, and neither are fewer neurons of the same family.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from planted.activations import Activation
 from planted.methods._merge import merge
 from planted.methods._screen_rows import Fitted
-from planted.methods._subspace import bent_directions
+from planted.methods._subspace import hidden_directions
 from planted.numerics import random
 from planted.solvers import SeparableRows, variable_projection
 from planted.starts import random_rows
@@ -53,7 +52,7 @@ def directed_rows(rows: SeparableRows, width: int, bias: bool, key: np.ndarray) 
     columns = np.column_stack([inputs, ones])
     slope = np.linalg.lstsq(columns * weight[:, None], rows.y * weight[:, None], rcond=1e-10)[0]
     residual = rows.y - columns @ slope
-    basis = bent_directions(inputs, residual, weight**2, width + 1)
+    basis = hidden_directions(inputs, residual, slope[:-1], weight**2, width + 1, rows.activation)
     small = _within(rows, basis, residual, rows.activation, bias)
     return _lifted(_best_of_several(small, width, bias, key)["rows"], basis, bias)
 
@@ -117,7 +116,8 @@ def _best_of_several(small: SeparableRows, width: int, bias: bool, key: np.ndarr
         run = variable_projection(small, start, steps=_STEPS, decay=_DECAY, patience=_PATIENCE)
         best = run if best is None or run.value < best.value else best
     assert best is not None
-    return dict(best.params)
+    # A decay would hide that nothing is left.
+    return dict(variable_projection(small, best.params["rows"], steps=_STEPS, patience=_PATIENCE).params)
 
 
 def _lifted(hidden: np.ndarray, basis: np.ndarray, bias: bool) -> np.ndarray:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from planted.methods._choice import Candidate
 from planted.methods._comparison import STANDARD_ERRORS, Entry
 from planted.methods._entries import Entries
 from planted.methods._families import Family
 from planted.methods._screen_rows import MANY_INPUTS
+from planted.methods._verdict import HELD_OUT_FLOOR
 from planted.numerics.deadline import passed
 
 FIRST_WIDTH, _AFFORDABLE = 8, 600
+BEHIND, ERRORS = 1.3, 3.0
+"""A family stays while its held-out loss is below this multiple of the lowest, or so few standard errors above it."""
 ATTEMPTS = 2
 """Starts of a width before it is given up."""
 WIDER = 1.5
@@ -56,9 +62,10 @@ class Sizes(Entries):
         # In noise a width may fail where a narrower one, joined from it, does not.
         while width > 1 and behind < _HOPELESS and not passed():
             width = width - 1 if width <= FIRST_WIDTH else max(FIRST_WIDTH, 3 * width // 4)
-            behind = 0 if self.ties(self.wide(family, width), self.best_of(family)) else behind + 1
+            tied = not self.outside(family, width) and self.ties(self.wide(family, width), self.best_of(family))
+            behind = 0 if tied else behind + 1
         narrowest = self.simplest_of(family).width
-        while narrowest > 1 and not passed():
+        while narrowest > 1 and not passed() and not self.outside(family, narrowest - 1):
             tied = False
             for attempt in range(ATTEMPTS, 0, -1):
                 tied = tied or self.ties(self.again(family, narrowest - 1, attempt), self.best_of(family))
@@ -74,6 +81,9 @@ class Sizes(Entries):
         step = max(1, best.width // 4)
         while high - low > 1 and not passed():
             width = max(low + 1, high - step)
+            if self.outside(family, width):
+                low, step = width, max(1, (high - width) // 2)
+                continue
             entry = self.wide(family, width)
             attempts = ATTEMPTS
             while not self.exact(entry) and attempts and not passed():
@@ -82,6 +92,45 @@ class Sizes(Entries):
                 high = width
             else:
                 low, step = width, max(1, (high - width) // 2)
+
+    def behind(self, family: Family, width: int, squares: np.ndarray, why: str = "far behind on some rows") -> bool:
+        """Whether a family with these squares in the first rows held out is far behind; it is noted then."""
+        held = len(squares)
+        share = self.share[:held] / np.sum(self.share[:held])
+        loss = float(share @ squares)
+        if not any(entry.family for entry in self.entries.values()):
+            return False
+        best = min((entry.squares[:held] for entry in self.entries.values()), key=lambda other: float(share @ other))
+        excess = squares - best
+        mean = float(share @ excess)
+        error = float(np.sqrt(np.sum(share**2 * (excess - mean) ** 2)))
+        if mean <= ERRORS * error or loss <= BEHIND * float(share @ best):
+            return False
+        self.drop(family, width, squares, why)
+        return True
+
+    def drop(self, family: Family, width: int, squares: np.ndarray, why: str) -> None:
+        """Note a family that is not compared any further, by its squares in the first rows held out."""
+        act, free = family.representative, self.question.allowed
+        share = self.share[: len(squares)] / np.sum(self.share[: len(squares)])
+        loss = float(share @ squares)
+        spread = float(np.sqrt(np.sum(share**2 * (squares - loss) ** 2)))
+        self.dropped.append(Candidate(act, width, free, self.numbers(act, width, free), loss, spread, why=why))
+
+    def outside(self, family: Family, width: int) -> bool:
+        """Whether fewer neurons of many inputs are far behind where those of the family's best network lie.
+
+        They are not fitted in all inputs then, and noted.
+        """
+        path, best = self.path(family, 0), self.best_of(family)
+        if path.n_inputs < MANY_INPUTS or len(self.table.folds) > 1 or width >= best.width:
+            return False
+        act, why = family.representative, f"far behind where {best.width} of them lie"
+        if any((one.activation, one.n_hidden, one.why) == (act, width, why) for one in self.dropped):
+            return True
+        squares = path.glimpse(path.at(best.width), width)[1]
+        explained = float(self.share @ squares) <= HELD_OUT_FLOOR
+        return not explained and self.behind(family, width, squares, why)
 
     def again(self, family: Family, width: int, number: int) -> Entry:
         """The same width from other starts: half as wide again, joined down; the better one stays."""

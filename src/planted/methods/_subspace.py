@@ -4,6 +4,9 @@ What a linear function leaves of y, r(x), is a sum of functions of the k project
 white inputs of a symmetric law E[g(r) xxᵀ], g bounded and odd, is a multiple of the identity outside the span of the
 rows, so its k eigenvalues away from the others belong to that span; the linear part lies in it too. From ten rows an
 input these directions are rough, but neurons fitted in them are so near that a descent in all inputs is short.
+
+That sees the even part of neurons. Of odd ones r is odd, and r(x)·(u·x) even, u being the slope of the linear function,
+which is in their span: E[g(r·(u·x)) xxᵀ] shows them as well.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from planted.activations import Activation
 from planted.methods._search import Attempt, Search, same_minimum
 from planted.methods._second_order import Move, affordable, second_order_run
 from planted.methods._verdict import EXACT
@@ -57,6 +61,28 @@ def leading_directions(search: Search) -> np.ndarray:
     slopes = np.reshape(slope, (len(slope), -1)) if search.activation.tilt else np.zeros((len(slope), 0))
     slopes = slopes / max(float(np.linalg.norm(slopes)), 1e-300)
     basis, sizes, _ = svd(np.column_stack([bent, slopes]))
+    return basis[:, sizes > 1e-6 * sizes[0]]
+
+
+def hidden_directions(
+    Z: np.ndarray, residual: np.ndarray, slope: np.ndarray, share: np.ndarray, number: int, activation: Activation
+) -> np.ndarray:
+    """Orthonormal directions (d, r) that neurons span, by what a linear function with some slope (d, m) leaves (n, m).
+
+    For odd φ there are as many as asked for and the slopes.
+
+    >>> from planted import activations
+    >>> Z = np.random.default_rng(0).standard_normal((2000, 5))
+    >>> y = np.tanh(Z[:, :1] + Z[:, 1:2]) + np.tanh(Z[:, :1] - Z[:, 1:2])
+    >>> slope = np.linalg.lstsq(Z, y, rcond=None)[0]
+    >>> basis = hidden_directions(Z, y - Z @ slope, slope, np.ones(2000), 1, activations.get("tanh"))
+    >>> np.linalg.norm(basis[:2], axis=0).round(1)
+    array([1., 1.])
+    """
+    if activation.centred_parity != "odd":
+        return bent_directions(Z, residual, share, number)
+    bent = bent_directions(Z, residual * (Z @ slope), share, number)
+    basis, sizes, _ = svd(np.column_stack([bent, slope / max(float(np.linalg.norm(slope)), 1e-300)]))
     return basis[:, sizes > 1e-6 * sizes[0]]
 
 
