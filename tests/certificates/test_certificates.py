@@ -25,6 +25,7 @@ from planted.certificates import (
     rho,
     smallest_curvature,
 )
+from planted.certificates._symmetries import kernel_direction
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64, to_jax
 from planted.objectives import (
@@ -359,6 +360,24 @@ def test_a_vector_of_the_kernel_spares_lanczos_and_another_does_not() -> None:
     assert found.norm == plain.norm
     for one in (found, other, plain):
         assert one.eigenvalue == pytest.approx(0.0, abs=1e-7)
+
+
+def test_a_symmetry_gives_the_kernel_where_nothing_is_left() -> None:
+    rng = np.random.default_rng(0)
+    network = Network(rng.standard_normal((4, 5)), rng.standard_normal(4))
+    X = rng.standard_normal((300, 5))
+    params = {"weights": network.weights, "output": network.output}
+    loss = Squared(X, network.predict(X))
+    tangent = kernel_direction(loss, params, 0.0)
+    assert tangent is not None
+    hessian = loss.hessian(params)
+    assert np.linalg.norm(hessian @ tangent) < 1e-9 * np.linalg.norm(hessian, 2)
+    found = certify(loss, params, dense_size=0)
+    assert found.kind == "global minimum"
+    assert abs(found.min_eigenvalue) < 1e-9 * found.hessian_norm
+    # Elsewhere a negative eigenvalue may lie beside the kernel.
+    other = Squared(X, network.predict(X) + X[:, 0])
+    assert kernel_direction(other, params, other.value(params)) is None
 
 
 @pytest.mark.parametrize("seed", range(3))

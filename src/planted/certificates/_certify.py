@@ -17,7 +17,7 @@ from planted.certificates._global import global_verdict
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._local_convergence import local_convergence
 from planted.certificates._on_kinks import on_kinks
-from planted.certificates._symmetries import Symmetry, flat_symmetries, span
+from planted.certificates._symmetries import Symmetry, flat_symmetries, kernel_direction, span
 from planted.certificates._teacher_distance import teacher_distance
 from planted.numerics.precision import float64, to_numpy
 from planted.objectives import (
@@ -95,7 +95,10 @@ def _measure(objective: Objective, params: Params, dense_size: int, seed: int) -
         hessian = finer[:, None] * hessian * finer
         size, slope = float(np.linalg.norm(scaled.start)) or 1.0, float(np.linalg.norm(gradient))
         point = replace(point, scaled=scaled, gradient=gradient, size=size, slope=slope)
-    return replace(point, hessian=hessian, curvature=smallest_eigenpair(hessian, len(scaled.start), seed=seed))
+    kernel = None if isinstance(hessian, np.ndarray) else kernel_direction(objective, params, value)
+    null = None if kernel is None else kernel / scaled.units
+    curvature = smallest_eigenpair(hessian, len(scaled.start), seed=seed, null=null)
+    return replace(point, hessian=hessian, curvature=curvature)
 
 
 def _fall(point: _Point, direction: np.ndarray, norm: float, length: float = 0.0) -> tuple[float, np.ndarray]:

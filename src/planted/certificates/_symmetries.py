@@ -112,6 +112,45 @@ def flat_symmetries(objective: Objective, params: Params, scale: float | None = 
     return [Symmetry(name, np.column_stack(tangents)) for name, tangents in verified.items()]
 
 
+_NOTHING = 1e-20
+
+
+@float64
+def kernel_direction(objective: Objective, params: Params, value: float) -> np.ndarray | None:
+    """A direction (p,) in which a Hessian without negative eigenvalues vanishes, or None where none is known.
+
+    That is the tangent of a symmetry, where `value` is the least possible one up to `_NOTHING` of that with all
+    parameters zero.
+
+    >>> from planted.objectives import Squared
+    >>> loss = Squared([[1.0, 2.0], [0.5, 1.0]], [4.0, 2.0])
+    >>> kernel_direction(loss, {"weights": np.array([[1.0, 0.5]]), "output": np.array([2.0])}, 0.0).round(2)
+    array([-0.87,  0.44,  0.22])
+    """
+    least = objective.known_minimum()
+    if least is None or objective.rows is None:
+        return None
+    nothing = objective.value(jax.tree.map(np.zeros_like, params))
+    if value - least[0] > _NOTHING * (nothing - least[0]):
+        return None
+    checked = objective.check(params)
+    arrays = {name: np.asarray(leaf) for name, leaf in named(checked).items()}
+    plain = checked is named(checked).get("weights")
+    refuted: set[str] = set()
+    for name, path in objective.symmetries(arrays):
+        there = path(_STEP)
+        if name in refuted:
+            continue
+        if float(evaluate(objective, there["weights"] if plain else there)) - least[0] > _SAME * (nothing - least[0]):
+            refuted.add(name)
+            continue
+        tangent = flatten(path(1e-5)) - flatten(path(-1e-5))
+        length = float(np.linalg.norm(tangent))
+        if length > 0:
+            return tangent / length
+    return None
+
+
 def span(symmetries: list[Symmetry], size: int) -> np.ndarray:
     """Orthonormal basis (p, m) of all tangents together.
 

@@ -177,6 +177,10 @@ class Table:
         return {}
 
     @cached_property
+    def _lines(self) -> dict[Any, tuple[float, np.ndarray]]:
+        return {}
+
+    @cached_property
     def constant(self) -> np.ndarray | None:
         """Weights (d,) of the inputs that add up to one in every row, as a constant or one-hot columns have them."""
         size = np.max(np.abs(self.X), axis=0)
@@ -216,6 +220,12 @@ class Table:
 
     def linear(self, free: Free, fold: tuple[np.ndarray, np.ndarray]) -> tuple[float, np.ndarray]:
         """Loss on the rows to fit, and squares of those held out, of a linear function, or of a constant."""
+        key = (free.intercept, free.skip, fold[0].tobytes())
+        if key not in self._lines:
+            self._lines[key] = self._linear(free, fold)
+        return self._lines[key]
+
+    def _linear(self, free: Free, fold: tuple[np.ndarray, np.ndarray]) -> tuple[float, np.ndarray]:
         train, test = fold
         columns = self._linear_columns(free)
         squares = np.mean((self.y - columns @ self._linear_solution(columns, train)) ** 2, axis=1)
