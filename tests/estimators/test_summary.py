@@ -98,3 +98,18 @@ def test_coefficients_of_a_linear_function_are_said_to_be_per_standard_deviation
     made = np.array([summary.shared[f"linear: {name}"][0] for name in NAMES])
     np.testing.assert_allclose((X / X.std(axis=0)) @ made, est.predict(X) - est.network_.intercept, atol=1e-9)
     assert summary.notes == ["coefficients are per standard deviation of an input"]
+
+
+def test_intervals_of_the_table_are_those_that_the_estimator_gives():
+    """Also where they reach further than a normal law does, as the errors depend on where they are taken."""
+    teacher = Network([[1.5, 0.0], [0.3, 1.0]], [1.0, 0.6], "tanh")
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((400, 2))
+    y = teacher.predict(X) + 0.3 * rng.standard_normal(400)
+    est = PlantedRegressor(2, "tanh", fit_bias=False, fit_intercept=False, random_state=0).fit(X, y)
+    assert est.standard_errors_.ratios is not None
+    summary = est.summary(0.9)
+    strongest = int(np.argmax(est.evidence_.strength))
+    low, high = est.confidence_intervals(0.9)["output"][:, strongest]
+    assert f"[{low:+.4g}, {high:+.4g}]" in summary.table()
+    assert summary.parts[0]["output"][1] == pytest.approx(est.standard_errors_.output[strongest], rel=1e-9)

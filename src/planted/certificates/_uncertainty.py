@@ -134,17 +134,22 @@ class Uncertainty:
 
     def intervals(self, level: float = 0.95) -> dict[str, np.ndarray]:
         """Lower and upper ends (2, …) by name of intervals that each cover their parameter with this probability."""
+        reach = self.reach(level)
+        return {
+            name: self.estimate[name] + np.multiply.outer([-1.0, 1.0], reach[name] * self.errors[name])
+            for name in reach
+        }
+
+    def reach(self, level: float = 0.95) -> dict[str, np.ndarray]:
+        """How many standard errors the interval of each parameter reaches to either side, by name."""
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, not {level!r}")
         names = sorted(self.errors)
         sizes = [self.errors[name].size for name in names]
         normal = np.full(sum(sizes), norm.ppf(0.5 + level / 2))
         reach = normal if self.ratios is None else mixture_reach(self.ratios, level)
-        ends = {}
-        for name, part in zip(names, np.split(reach, np.cumsum(sizes)[:-1]), strict=True):
-            estimate, error = self.estimate[name], self.errors[name]
-            ends[name] = estimate + np.multiply.outer([-1.0, 1.0], part.reshape(error.shape) * error)
-        return ends
+        parts = np.split(reach, np.cumsum(sizes)[:-1])
+        return {name: part.reshape(self.errors[name].shape) for name, part in zip(names, parts, strict=True)}
 
     def in_units(self, unit: float, network: Network | ConvNetwork) -> Uncertainty:
         """The same for targets that were divided by `unit`: outputs, intercepts and linear parts grow by it."""

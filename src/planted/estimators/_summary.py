@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
 from planted.certificates import unit_scaled
 from planted.networks import ConvNetwork
@@ -36,6 +36,8 @@ class Summary:
         What the columns of the table mean, and what is left out of it.
     level : float or None
         Of intervals, which are shown instead of standard errors then.
+    intervals : tuple (list of dict, dict) or None
+        The same as `parts` and `shared` with how far an interval reaches to either side; None without a level.
     """
 
     head: list[str]
@@ -44,6 +46,7 @@ class Summary:
     notes: list[str]
     level: float | None = None
     hidden: list[str] = field(default_factory=list)
+    intervals: tuple[list[dict[str, Any]], dict[str, Any]] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Neurons and shared parameters in JSON's types."""
@@ -52,14 +55,15 @@ class Summary:
     def table(self) -> str:
         """Neurons as columns, parameters as rows, then what they share."""
         lines: list[str] = []
-        shown = self.parts[:_NEURONS]
+        parts, shared = self.intervals or (self.parts, self.shared)
+        shown = parts[:_NEURONS]
         for begin in range(0, len(shown), _COLUMNS):
             lines += [*self._block(shown[begin : begin + _COLUMNS], begin), ""]
         if len(self.parts) > _NEURONS:
             lines += [f"… {len(self.parts) - _NEURONS} weaker neurons are not shown", ""]
-        if self.shared:
-            width = max(len(name) for name in self.shared)
-            lines += [f"{name:<{width}}  {self._cell(*pair)}" for name, pair in self.shared.items()] + [""]
+        if shared:
+            width = max(len(name) for name in shared)
+            lines += [f"{name:<{width}}  {self._cell(*pair)}" for name, pair in shared.items()] + [""]
         return "\n".join(lines).rstrip()
 
     def _block(self, parts: Sequence[dict[str, Any]], begin: int) -> list[str]:
@@ -87,8 +91,7 @@ class Summary:
         if math.isinf(error):
             return f"{value:+.4g}, left open"
         if self.level is not None:
-            reach = float(norm.ppf(0.5 + self.level / 2)) * error
-            return f"[{value - reach:+.4g}, {value + reach:+.4g}]"
+            return f"[{value - error:+.4g}, {value + error:+.4g}]"
         return _with_error(value, error)
 
     def __str__(self) -> str:
@@ -120,19 +123,27 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
     errors = result.uncertainty
     network = displayed(result.network, errors)
     names = list(getattr(estimator, "input_names_", ()))
+    own = {} if errors is None else errors.errors
+    reach = {} if errors is None or level is None else errors.reach(level)
     hidden: list[str] = []
+    columns: Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]
     if isinstance(network, ConvNetwork):
-        parts, shared, notes = _filter(network, errors, shown)
+        columns, notes = partial(_filter, network, shown), ["neurons are the patches of a row, in their order"]
     elif errors is not None and "filters" in errors.estimate:
-        parts = _columns(errors.estimate, errors, {"output": "output of patch", "filters": "entry"})
-        shared, notes = {}, ["every column is a filter, which all patches of a row share"]
+        columns = partial(_columns, errors.estimate)
+        notes = ["every column is a filter, which all patches of a row share"]
     else:
         if len(names) != network.n_features:
             names = [f"x{i}" for i in range(network.n_features)]
-        parts, shared, notes, hidden = _neurons(estimator, network, names)
-    if level is not None and errors is not None:
+        made = unit_scaled(network, shown.scale, errors)
+        own, hidden = made.errors, _hidden(made.network, names)
+        columns = partial(_neurons, estimator, made.network, names)
+        notes = _neuron_notes(made.network, columns(own)[0], len(hidden))
+    parts, shared = columns(own)
+    intervals = columns({name: reach[name] * own[name] for name in own}) if reach else None
+    if level is not None and intervals is not None:
         notes = [f"brackets hold {100 * level:g} % intervals for independent noise", *notes]
-    return Summary(_head(estimator), parts, shared, notes, level, hidden)
+    return Summary(_head(estimator), parts, shared, notes, level, hidden, intervals)
 
 
 def _head(estimator: Any) -> list[str]:
@@ -188,11 +199,11 @@ def _share(loss: float) -> str:
     return f"{1 - loss:.4f}"
 
 
-def _neurons(estimator: Any, network: Any, names: list[str]) -> tuple[list[Any], dict[str, Any], list[str], list[str]]:
-    shown, errors = estimator.evidence_, estimator.result_.uncertainty
-    made = unit_scaled(network, shown.scale, errors)
-    net, spread = made.network, made.errors
-    outputs = _outputs(estimator, net)
+def _neurons(
+    estimator: Any, net: Any, names: list[str], spread: dict[str, Any]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Neurons, strongest first, and what they share, each value with its place in `spread`."""
+    shown, outputs = estimator.evidence_, _outputs(estimator, net)
     parts = []
     for i in np.argsort(-shown.strength, kind="stable"):
         part: dict[str, Any] = {"strength": float(shown.strength[i]), "active in": float(shown.active[i])}
@@ -203,8 +214,11 @@ def _neurons(estimator: Any, network: Any, names: list[str]) -> tuple[list[Any],
         if net.bias is not None:
             part["bias"] = _pair(net.bias, spread.get("bias"), (i,))
         parts.append(part)
-    shared = _shared(net, spread, names, outputs)
-    hidden = _hidden(net, names)
+    return parts, _shared(net, spread, names, outputs)
+
+
+def _neuron_notes(net: Any, parts: list[dict[str, Any]], hidden: int) -> list[str]:
+    """What the columns of neurons mean, and how many inputs are left out of them."""
     notes = [] if parts or net.skip is None else ["coefficients are per standard deviation of an input"]
     if parts:
         notes += ["weights are per standard deviation of an input" + (
@@ -215,9 +229,7 @@ def _neurons(estimator: Any, network: Any, names: list[str]) -> tuple[list[Any],
             several = "s" * (len(always) > 1)
             kind = "linear" if net.activation.name in ("relu", "leaky_relu", "abs") else "never silent"
             notes.append(f"neuron{several} {', '.join(always)}: active in every row, so {kind} on these rows")
-    if hidden:
-        notes.append(f"{len(hidden)} inputs with smaller weights are not shown")
-    return parts, shared, notes, hidden
+    return notes + [f"{hidden} inputs with smaller weights are not shown"] * (hidden > 0)
 
 
 def _outputs(estimator: Any, network: Any) -> list[str]:
@@ -259,28 +271,27 @@ def _shared(network: Any, errors: dict[str, Any], names: list[str], outputs: lis
     return shared
 
 
-def _filter(network: Any, errors: Any, shown: Any) -> tuple[list[Any], dict[str, Any], list[str]]:
-    spread = {} if errors is None else errors.errors
+def _filter(network: Any, shown: Any, spread: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     parts = [
         {"strength": float(shown.strength[i]), "active in": float(shown.active[i]),
          "output": _pair(network.output, spread.get("output"), (i,))}
         for i in range(len(network.output))
     ]  # fmt: skip
     entries = {f"filter {j}": _pair(network.filter, spread.get("filter"), (j,)) for j in range(len(network.filter))}
-    return parts, dict(list(entries.items())[:_INPUTS]), ["neurons are the patches of a row, in their order"]
+    return parts, dict(list(entries.items())[:_INPUTS])
 
 
-def _columns(arrays: Any, errors: Any, words: dict[str, str]) -> list[Any]:
-    """Entries of arrays (k, …) by what they are called, one column a row of the arrays."""
-    spread = {} if errors is None else errors.errors
+def _columns(arrays: Any, spread: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Outputs and entries of filters (k, …), one column a filter; nothing is shared."""
+    words = {"output": "output of patch", "filters": "entry"}
     return [
         {
             f"{word} {j}": _pair(arrays[name], spread.get(name), (i, j))
             for name, word in words.items()
             for j in range(arrays[name].shape[1])
         }
-        for i in range(len(arrays[next(iter(words))]))
-    ]
+        for i in range(len(arrays["output"]))
+    ], {}
 
 
 def _pair(values: Any, errors: Any, place: tuple[int, ...]) -> tuple[float, float | None]:
