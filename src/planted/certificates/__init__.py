@@ -7,6 +7,7 @@ from planted.certificates._certify import certify
 from planted.certificates._conv import ConvStationary
 from planted.certificates._error_spread import error_ratios
 from planted.certificates._filter_coverage import outside_theory
+from planted.certificates._kink_crossings import crossing_scores, kink_jumps
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._label_basin import LabelBasin, label_basin
 from planted.certificates._least_loss import least_loss
@@ -79,11 +80,13 @@ __all__ = [
     "average_slope",
     "certify",
     "cramer_rao",
+    "crossing_scores",
     "error_ratios",
     "find_kinks",
     "flat_symmetries",
     "jacobian_spectrum",
     "khatri_rao_spectrum",
+    "kink_jumps",
     "label_basin",
     "least_loss",
     "linear_rate",

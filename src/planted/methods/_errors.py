@@ -5,6 +5,9 @@ the inputs, their sizes and the prediction). Where it does, and where observatio
 numbers of observations, errors come from the sandwich: with w the weights, s a row's gradient and A the curvature,
 
     A⁻¹ (Σ_i w_i² s_i s_iᵀ) A⁻¹ · n/(n − p).
+
+Rows in memory that may have changed the side of a kink add to either
+(:func:`planted.certificates.crossing_scores`).
 """
 
 from __future__ import annotations
@@ -16,14 +19,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
-from planted.certificates import Uncertainty, error_ratios, uncertainty
+from planted.certificates import Uncertainty, crossing_scores, error_ratios, kink_jumps, uncertainty
 from planted.methods._observations import Observations
 from planted.methods._problem import Problem
 from planted.methods._row_facts import neuron_numbers, off_kinks, open_neurons, rounding_noise
 from planted.methods._verdict import EXACT, LEVERAGE_ENTRIES, LOOSE, NOISELESS, UNEVEN
 from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
-from planted.objectives import score_matrix
+from planted.numerics.precision import to_jax
+from planted.objectives import curvature_matrix, score_matrix
 from planted.rows import Survey, in_memory
 
 PARAMETERS_WITH_ERRORS = 1000
@@ -94,14 +98,24 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
     objective = smooth_objective(problem.on(looked), network)
     own = objective.model.params(network)
     uneven = float("nan") if relative_loss <= EXACT else uneven_noise(data, network)
+    weight = np.ones(len(data.y)) if data.weight is None else data.weight
     if relative_loss <= EXACT or not (data.unequal or uneven < UNEVEN):
         errors = uncertainty(objective, own, least_noise=least)
         entries = len(data.y) * problem.n_outputs * problem.unknowns
         if relative_loss <= NOISELESS and not errors.determined and entries <= LEVERAGE_ENTRIES:
             # Rounding alone is left: what rows hardly see is known as well as the errors say, and only those.
             errors = uncertainty(objective, own, least_noise=least, root=_derivatives(objective, own))
-        return _described(problem, network, errors if relative_loss <= EXACT else _spread(objective, errors), uneven)
-    weight = np.ones(len(data.y)) if data.weight is None else data.weight
+        if relative_loss <= EXACT:
+            return _described(problem, network, errors, uneven)
+        if _crosses(network, errors):
+            noise = float(errors.noise or 0.0) ** 2
+            crossed = noise * np.outer(
+                weight / np.sum(weight), np.sum(np.atleast_2d(errors.network.output) ** 2, axis=0)
+            )
+            meat = noise * np.asarray(curvature_matrix(objective, to_jax(errors.estimate))[0])
+            meat = meat + crossing_scores(errors, data.X, crossed)
+            errors = uncertainty(objective, own, least_noise=least, meat=meat)
+        return _described(problem, network, _spread(objective, errors), uneven)
     factors = weight if data.counted else weight**2
     squared = replace(looked, weight=factors)
     numbers = problem.unknowns
@@ -110,8 +124,18 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
     n = float(np.sum(weight))
     correction = n * problem.n_outputs / max(n * problem.n_outputs - numbers, 1.0)
     meat = scores * (float(np.sum(factors)) / n * correction)
-    first = uncertainty(objective, own, least_noise=least, meat=meat)
-    return _described(problem, network, _spread(objective, first), uneven)
+    errors = uncertainty(objective, own, least_noise=least, meat=meat)
+    if _crosses(network, errors):
+        residual = (data.y - network.predict(data.X)).reshape(len(data.y), -1)
+        along = (residual @ np.atleast_2d(errors.network.output)) ** 2
+        meat = meat + correction * crossing_scores(errors, data.X, along * factors[:, None] / n)
+        errors = uncertainty(objective, own, least_noise=least, meat=meat)
+    return _described(problem, network, _spread(objective, errors), uneven)
+
+
+def _crosses(network: Network, errors: Uncertainty) -> bool:
+    """Whether rows may have changed the side of a kink by amounts that are known."""
+    return bool(errors.determined and network.n_hidden and kink_jumps(network.activation))
 
 
 def _spread(objective: Any, errors: Uncertainty) -> Uncertainty:
