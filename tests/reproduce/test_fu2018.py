@@ -81,6 +81,17 @@ def test_asymptotic_error_is_the_sandwich_with_labels_averaged_out():
     assert predicted == pytest.approx(np.sqrt(np.trace(bread @ S @ bread)), rel=1e-3)
 
 
+@pytest.mark.parametrize("descends", [False, True])
+def test_nothing_is_claimed_of_a_descent_that_did_not_run(descends):
+    entry = find("fu2018/fig3")[0]
+    row = {"error": 1.0, "asymptotic_error": 1.0, "largest": 1.0}
+    arm = {"descent_spread": 0.0, "same_spread": 0.0} if descends else {}
+    rows = [row | arm | {"d": 4, "n": n, "spread": spread} for n, spread in ((60, 1.0), (8000, 0.0))]
+    claims = entry.claims(entry.config(quick=True), rows)
+    assert all(claim.ours for claim in claims)
+    assert any("gradient descent" in claim.statement for claim in claims) == descends
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["fu2018/fig3", "fu2018/fig4"])
 def test_small_study(name):

@@ -235,13 +235,27 @@ def _ends_of(curves: list[Rows], index: int) -> str:
     return ", ".join(f"d = {row['d']}: {row['success']:.2f} at n = {row['n']}" for row in ends)
 
 
+def _agreement(printed: Rows) -> Claim:
+    """Whether both ways to descend find one minimiser in the same data sets."""
+    disputed = [row for row in printed if (row["spread"] <= SAME) != (row["same_spread"] <= SAME)]
+    gone = [row for row in disputed if row["largest"] >= _GONE and row["spread"] <= SAME]
+    return claim(
+        "where gradient descent counts as a success there is one minimiser: L-BFGS from the same starts agrees",
+        "converges to the same local minima", f"on {len(printed) - len(disputed)} of {len(printed)} data sets",
+        len(disputed) <= 0.02 * len(printed),
+        explanation=Explanation(
+            "there is no finite minimiser: a neuron runs off, too slowly for 2,000 steps to show it",
+            f"in {len(gone)} of {len(disputed)} disputed data sets L-BFGS leaves {_GONE:g} ‖W*‖ while descent "
+            "counts as a success", len(gone) >= 0.9 * len(disputed)),
+    )  # fmt: skip
+
+
 def _claims_3(config: Config, rows: Rows) -> list[Claim]:
+    """Claims on what ran: where gradient descent did not, nothing is said of it."""
     printed = with_descent(rows)
+    arms = {f"gradient descent, {config['steps']:,} steps": printed, "L-BFGS": rows}
     claims = []
-    for name, curves in (
-        (f"gradient descent, {config['steps']:,} steps", _curves(printed)),
-        ("L-BFGS", _curves(rows)),
-    ):
+    for name, curves in [(name, _curves(own)) for name, own in arms.items() if own]:
         claims += [
             claim(f"{name}: with enough rows all starts reach one minimiser", "success rate near 1",
                   _ends_of(curves, -1), all(curve[-1]["success"] >= 0.9 for curve in curves),
@@ -249,17 +263,7 @@ def _claims_3(config: Config, rows: Rows) -> list[Claim]:
             claim(f"{name}: with too few they do not", "success rate near 0", _ends_of(curves, 0),
                   all(curve[0]["success"] <= 0.1 for curve in curves)),
         ]  # fmt: skip
-    disputed = [row for row in printed if (row["spread"] <= SAME) != (row["same_spread"] <= SAME)]
-    gone = [row for row in disputed if row["largest"] >= _GONE and row["spread"] <= SAME]
-    claims.append(
-        claim("where gradient descent counts as a success there is one minimiser: L-BFGS from the same starts agrees",
-              "converges to the same local minima", f"on {len(printed) - len(disputed)} of {len(printed)} data sets",
-              len(disputed) <= 0.02 * len(printed),
-              explanation=Explanation(
-                  "there is no finite minimiser: a neuron runs off, too slowly for 2,000 steps to show it",
-                  f"in {len(gone)} of {len(disputed)} disputed data sets L-BFGS leaves {_GONE:g} ‖W*‖ while descent "
-                  "counts as a success", len(gone) >= 0.9 * len(disputed)))
-    )  # fmt: skip
+    claims += [_agreement(printed)] if printed else []
     curves = _curves(rows)
     if len(curves) > 1:
         halves = [half_way(curve) for curve in curves]
