@@ -157,3 +157,30 @@ def test_several_filters_from_the_command_line(capsys, tmp_path):
     for teacher in teachers:
         assert np.min(np.linalg.norm(found - teacher.canonical().filter, axis=1)) < 1e-6
     assert run(capsys, "fit", tmp_path / "two.npz", "--filters", 2)[0] == 2
+
+
+def test_weights_count_rows_of_arrays_and_of_flat_tables(folder, tmp_path, capsys):
+    with np.load(folder / "patches.npz") as held:
+        X, y = held["X"][:300], held["y"][:300] + 0.1 * np.sin(9 * held["X"][:300, 0, 0])
+    w = 1 + np.arange(300) % 3
+    np.savez(tmp_path / "weighted.npz", X=X, y=y, w=w)
+    np.savez(tmp_path / "repeated.npz", X=np.repeat(X, w, axis=0), y=np.repeat(y, w))
+    columns = [f"x{i}" for i in range(X[0].size)]
+    table = np.column_stack([np.arange(300), X.reshape(300, -1), w, y])
+    np.savetxt(tmp_path / "t.csv", table, delimiter=",", header=",".join(["id", *columns, "w", "y"]), comments="")
+    reasons = [
+        json.loads(run(capsys, "fit", tmp_path / name, "--conv", "--json", "--seed", "0", *more)[1])["reason"]
+        for name, more in {
+            "repeated.npz": [],
+            "weighted.npz": ["--weights", "w"],
+            "t.csv": ["--weights", "w", "--exclude", "id", "--patches", "6"],
+        }.items()
+    ]
+    assert reasons[0] == reasons[1] == reasons[2]
+
+
+def test_options_of_tables_are_refused_where_they_would_do_nothing(folder, capsys):
+    for more, word in ((["--exclude", "id"], "--exclude"), (["--categorical"], "--categorical")):
+        status, _, err = run(capsys, "fit", folder / "patches.npz", "--conv", *more)
+        assert status == 2
+        assert err.startswith(f"planted: {word}")

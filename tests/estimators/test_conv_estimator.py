@@ -13,9 +13,32 @@ from planted.objectives import ConvFilters
 
 @pytest.mark.filterwarnings("ignore:(misfit|ambiguous)")
 @pytest.mark.slow
-@parametrize_with_checks([PlantedConvRegressor(n_patches=1, max_iterations=100, random_state=0)])
+@parametrize_with_checks(
+    [PlantedConvRegressor(n_patches=1, max_iterations=100, random_state=0)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "its 27 rows cannot determine 31 weights; tested below"
+    },
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("n_filters", [1, 2])
+def test_weights_count_like_repeated_rows(n_filters):
+    data = make_planted_conv(500, 3, 4, noise=0.05, random_state=3)
+    other = make_planted_conv(1, 3, 4, random_state=4)
+    y = data.y if n_filters == 1 else data.y + other.teacher.predict(data.X)
+    weights = np.random.default_rng(0).integers(0, 4, len(y))
+    ours = PlantedConvRegressor(n_filters=n_filters, random_state=0).fit(data.X, y, sample_weight=weights)
+    rows = [np.repeat(part, weights, axis=0) for part in (data.X, y)]
+    theirs = PlantedConvRegressor(n_filters=n_filters, random_state=0).fit(*rows)
+    alone = PlantedConvRegressor(n_filters=n_filters, random_state=0).fit(data.X, y)
+    assert ours.result_.status == theirs.result_.status == "estimated"
+    np.testing.assert_allclose(ours.predict(data.X), theirs.predict(data.X), rtol=1e-6, atol=1e-8)
+    assert not np.allclose(ours.predict(data.X), alone.predict(data.X), rtol=1e-4)
+    error, repeated = (model.result_.uncertainty.relative_error for model in (ours, theirs))
+    assert error == pytest.approx(repeated, rel=1e-4)
+    assert ours.result_.verdict.p_value == pytest.approx(theirs.result_.verdict.p_value, rel=1e-3)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import planted
 from planted import ConvNetwork, PlantedConvRegressor, activations, match
 from planted.datasets import images_to_patches, make_planted_conv, patch_to_image
 from planted.methods import FILTERS, FilterProblem
-from planted.methods._filter_polish import expected_error, polish
+from planted.methods._filter_polish import _moments_on_host, _residual_moments, expected_error, polish
 from planted.networks import ModelFileError
 from planted.objectives import ConvSquared
 
@@ -187,3 +187,13 @@ def test_regressor_follows_scikit_learn():
         model.predict(np.ones((2, 4, 3)))
     with pytest.warns(ConvergenceWarning, match="misfit"):
         PlantedConvRegressor(random_state=0).fit(data.X, data.y + data.X[:, 0, 0])
+
+
+def test_weighted_moments_of_residuals_are_the_same_on_both_paths():
+    data = make_planted_conv(200, 2, 3, noise=0.1, random_state=0)
+    loss = ConvSquared(data.X, data.y, sample_weight=1.0 + np.arange(200) % 3)
+    network, whitener = data.teacher, np.diag([1.0, 2.0, 3.0])
+    with jax.enable_x64(True):
+        compiled = _residual_moments(loss, {"filter": network.filter, "output": network.output}, whitener)
+    for ours, theirs in zip(_moments_on_host(loss, network, whitener), compiled, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from planted.cli._common import Stopped, check_table, known, names_in, source_of
-from planted.cli._patches import read_patches
+from planted.cli._patches import patch_shape, read_patches
 
 ENGINES = ("auto", "memory", "files", "dask")
 _LARGE_BYTES = 10**9
@@ -157,10 +157,10 @@ class Columns:
             raise ValueError("--weights reads the table twice: give a file, not standard input")
         import numpy as np
 
-        from planted.datasets import open_table
+        from planted.datasets import open_table, read_arrays
 
         if data.suffix.lower() == ".npz":
-            weights, kind = np.asarray(open_table(data, self.weights).y), "array"
+            weights, kind = np.asarray(read_arrays(data, self.weights)[1]), "array"
             places = np.arange(len(weights))
         else:
             column = open_table(data, None, [self.weights], header=self.header).X[:, 0]
@@ -231,8 +231,20 @@ class Place:
         return Source(X, y, table.names, given, table.words, said, table.encoding)
 
     def _arrays(self, patch: str | None, patches: int | None) -> Source:
-        X, y = read_patches(self.data, self.target, patch, patches)
-        return Source(self._held(X), self._held(y), [], {"names": []})
+        from planted.datasets import names_images, to_patches
+
+        if self.table.categorical:
+            raise ValueError("--categorical does not go with --conv: patches are made of numbers")
+        arrays = self.data.suffix.lower() == ".npz" or names_images(self.data)
+        if arrays and replace(self.table, weights=None) != Columns():
+            raise ValueError(f"--exclude, --missing and --header are for tables of columns, which {self.data} is not")
+        if arrays or patches is None:
+            X, y = read_patches(self.data, self.target, patch, patches)
+            weight = self.table.sample_weight(self.data, slice(None))
+            return Source(self._held(X), self._held(y), [], {"names": []} | weight)
+        flat = self._table(names_in(self.target), None, labels=False)
+        given = {name: value for name, value in flat.options.items() if name == "sample_weight"}
+        return replace(flat, X=to_patches(flat.X, patches, patch_shape(patch)), names=[], options={"names": []} | given)
 
     def _held(self, array: Any) -> Any:
         """As blocks are: held in float32 on the way in, computed on in float64."""

@@ -114,11 +114,11 @@ def _moments_on_host(
 def block_residual_moments(
     block: Block, objective: ConvSquared, params: Params, whitener: jax.Array
 ) -> tuple[jax.Array, ...]:
-    """Σ r U, Σ r² U² and Σ r² over a block, for residuals r and whitened inputs U."""
+    """Σ r U, Σ r² U² and Σ r² over a block, weighted, for residuals r and whitened inputs U."""
     z = objective.activation(block["x"] @ params["filter"])
-    r = block["weight"] * (block["y"] - z @ params["output"])
-    u = block["x"] @ whitener
-    return jnp.einsum("n,nij->ij", r, u), jnp.einsum("n,nij->ij", r * r, u * u), jnp.sum(r * r)
+    r = block["y"] - z @ params["output"]
+    u, once, twice = block["x"] @ whitener, block["weight"] * r, block["weight"] * r * r
+    return jnp.einsum("n,nij->ij", once, u), jnp.einsum("n,nij->ij", twice, u * u), jnp.sum(twice)
 
 
 @over_rows

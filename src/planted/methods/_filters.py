@@ -79,8 +79,9 @@ class FilterProblem(Problem):
         p = self.patches[1]
         if not self.whiten:
             return np.eye(p)
-        law = Gaussian.fit(self.survey.X.reshape(-1, p))
-        return Gaussian(np.zeros(p), np.atleast_2d(law.cov)).whiten(np.eye(p))
+        counts = None if self.survey.weight is None else np.repeat(self.survey.weight, self.patches[0])
+        cov = np.cov(self.survey.X.reshape(-1, p), rowvar=False, bias=True, aweights=counts)
+        return Gaussian(np.zeros(p), np.atleast_2d(cov)).whiten(np.eye(p))
 
     @cached_property
     def remark(self) -> str:

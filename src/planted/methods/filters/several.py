@@ -53,13 +53,14 @@ def start(problem: Any) -> Start:
     patches, targets = survey.X, survey.y
     k, p = patches.shape[1:]
     few = slice(0, _ROWS)
+    some = None if survey.weight is None else survey.weight[few]
+    spread = np.sqrt(np.average(patches[few] ** 2, axis=0, weights=some).mean(axis=0))
     filter_key, sign_key, run_key = random.split(problem.key, 3)
-    spread = np.sqrt(np.mean(patches[few] ** 2, axis=(0, 1)))
     filters = random_rows(filter_key, f, p, _RESTARTS) / np.where(spread > 0, spread, 1.0)
     signs = random.normal(sign_key, (_RESTARTS, f, k))
     run = descend(
-        ConvFilters(patches[few], targets[few], act),
-        to_jax({"filters": filters, "output": signs * float(np.std(targets)) / (f * k) ** 0.5}),
+        ConvFilters(patches[few], targets[few], act, sample_weight=some),
+        to_jax({"filters": filters, "output": signs * survey.variance**0.5 / (f * k) ** 0.5}),
         decaying_adam(0.03, _STEPS),
         steps=_STEPS,
         key=run_key,
@@ -67,7 +68,7 @@ def start(problem: Any) -> Start:
         monitor=Monitor(every=100),
         progress=problem.progress,
     )
-    objective: Any = ConvFilters(patches, targets, act)
+    objective: Any = ConvFilters(patches, targets, act, sample_weight=survey.weight)
     values = np.where(np.isfinite(run.value), run.value, np.inf)
     ends = []
     for index in np.argsort(values)[:_POLISHED]:
@@ -92,6 +93,5 @@ METHOD = Method(
     start=start,
     summary="least squares from several starts; no theorem is known",
     suits="patches that share several filters",
-    weighted=False,
     finish=recover_filters,
 )

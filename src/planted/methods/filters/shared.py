@@ -116,12 +116,13 @@ def start(problem: Any) -> Start:
     ('recovered', True)
     """
     survey, act = problem.survey, problem.activation
-    patches, targets = survey.X, survey.y
+    patches, targets, weight = survey.X, survey.y, survey.weight
     n, k, p = patches.shape
     objective = problem.objective(problem.sample)
     whitener = problem.whitener
     law = RadialLaw.of(patches @ whitener)
-    variance, mean = float(np.var(targets)), float(np.mean(targets))
+    mean = float(np.average(targets, weights=weight))
+    variance = float(np.average((targets - mean) ** 2, weights=weight))
     typical, second = act.hermite(0), act.second_moment()
     square = variance / (second - typical**2) if second > typical**2 else variance / second
     total = 0.0 if abs(typical) < 1e-12 else mean / typical
@@ -132,9 +133,10 @@ def start(problem: Any) -> Start:
     iterations, success = 0, False
     keys = random.split(problem.key, 2)
     for attempt, size in enumerate([first, n] if first < n else [n, n]):
-        white = ConvSquared(patches[:size] @ whitener, targets[:size], act)
+        counts = None if weight is None else weight[:size]
+        white = ConvSquared(patches[:size] @ whitener, targets[:size], act, sample_weight=counts)
         starts = sign_restarts(uniform_start(random.jax_key(keys[attempt]), p, k, radius))
-        settled = _Settled(float(np.mean(targets[:size] ** 2)) / 2, all_restarts=attempt > 0)
+        settled = _Settled(float(np.average(targets[:size] ** 2, weights=counts)) / 2, all_restarts=attempt > 0)
         run = descend(
             white, starts, AdaptiveStep(step), steps=problem.max_iterations, key=keys[attempt], side_by_side=True,
             monitor=Monitor(settled=settled), progress=problem.progress,
@@ -171,6 +173,5 @@ METHOD = Method(
     summary="four sign restarts avoid the spurious minimum",
     suits="patches that share one filter",
     scales=True,
-    weighted=False,
     finish=recover_filter,
 )
