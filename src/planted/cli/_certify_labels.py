@@ -29,7 +29,7 @@ class Labelled:
         from planted.certificates import certify
         from planted.datasets import open_table
         from planted.estimators import label_codes
-        from planted.methods import Free, LabelProblem
+        from planted.methods import Free, LabelProblem, label_uncertainty, with_ends
         from planted.networks import model_about
 
         network = saved.network
@@ -58,17 +58,21 @@ class Labelled:
             link=link, n_classes=len(classes), loss=about["loss"], alpha=float(about["alpha"]),
             names=tuple(rows.names),
         )  # fmt: skip
-        return certify(problem.objective(), problem.params(network), seed=seed), problem
+        errors = label_uncertainty(problem, problem.params(network))
+        certificate = certify(problem.objective(), problem.params(network), seed=seed)
+        return with_ends(certificate, problem, network, errors), problem
 
     def show(self, certificate: Any, problem: Any, network: Any, seed: int, as_json: bool) -> int:
         """Print the certificate with standard errors and, for means of neurons, the geometry of the basin."""
+        import numpy as np
+
         from planted.certificates import label_basin
         from planted.methods import label_uncertainty
 
         errors = label_uncertainty(problem, problem.params(network))
-        # The theorems are about means of neurons without biases.
+        # The theorems are about minima, and about means of neurons without biases.
         basin = None
-        if problem.link == "mean" and network.bias is None:
+        if problem.link == "mean" and network.bias is None and certificate.is_minimum:
             survey = problem.survey
             basin = label_basin(survey.X, survey.y, network.weights, network.activation, random_state=seed)
         if as_json:
@@ -82,7 +86,9 @@ class Labelled:
             )
         else:
             typer.echo(str(certificate))
-            if errors is not None:
+            if errors is not None and not np.isfinite(errors.expected_error):
+                typer.echo(f"these labels determine {errors.rank} of the network's {errors.n_parameters} numbers")
+            elif errors is not None:
                 typer.echo(
                     f"labels alone leave an expected relative weight error of {errors.expected_error:.2g}; "
                     f"{errors.rows_for(0.1):,.0f} rows bring it to 0.1"

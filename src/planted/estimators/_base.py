@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight
 from planted.certificates import Certificate
 from planted.estimators._presented import Presented
 from planted.estimators._tables import fitted_table
-from planted.methods import Method, Problem, Recovery, Verdict, certificate
+from planted.methods import Method, Problem, Recovery, Verdict, agreeing, certificate
 from planted.numerics.deadline import time_budget
 from planted.numerics.precision import check_process, float64
 from planted.numerics.progress import Progress, silent
@@ -264,8 +264,10 @@ class PlantedEstimator(Presented, BaseEstimator):
         self.n_hidden_ = problem.n_hidden
         several = "s" * (problem.n_hidden != 1)
         LOG.info("%s %s neuron%s, method %s", problem.n_hidden, problem.activation.name, several, method.name)
-        self.result_ = method(problem)
-        self.certificate_ = certificate(problem, self.result_)
+        result = method(problem)
+        self.certificate_ = certificate(problem, result)
+        verdict = agreeing(result.verdict, self.certificate_, looked.total_weight)
+        self.result_ = replace(result, verdict=verdict)
         self.evidence_ = self._evidence(looked.X, looked.y, n_rows=looked.n_rows)
 
     @property

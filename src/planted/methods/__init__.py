@@ -5,6 +5,7 @@ A :class:`Method` is called on a :class:`Problem` and returns a :class:`Recovery
 off these folders.
 """
 
+from planted.methods._agreement import agreeing, with_ends
 from planted.methods._certificate import certificate
 from planted.methods._choice import Candidate, Choice
 from planted.methods._choose import choose
@@ -77,6 +78,7 @@ __all__ = [
     "Start",
     "Trajectory",
     "Verdict",
+    "agreeing",
     "assumed_inputs",
     "block_whitened",
     "certificate",
@@ -111,4 +113,5 @@ __all__ = [
     "step_size_bound",
     "turned",
     "typical_step",
+    "with_ends",
 ]

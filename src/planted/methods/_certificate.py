@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from planted.certificates import Certificate, certify
+from planted.methods._agreement import with_ends
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery
 from planted.networks import match
@@ -38,6 +39,10 @@ def certificate(problem: Problem, result: Recovery) -> Certificate:
     'global minimum'
     """
     problem = problem.settled(result.details)
+    return with_ends(_certified(problem, result), problem, result.network, result.uncertainty)
+
+
+def _certified(problem: Problem, result: Recovery) -> Certificate:
     survey, network = problem.survey, result.network
     params = problem.params(network)
     size = sum(np.size(value) for value in params.values())

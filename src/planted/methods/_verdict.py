@@ -287,7 +287,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
             f"Bring inputs to comparable units, {_or_fewer(facts, 'or drop those that hardly differ from others')}.",
         )
     if facts.explained:
-        words = f"the network explains every row to rounding, and {facts.counting_rows} rows determine it"
+        words = f"the network explains every row to rounding, and {facts.counting_rows} distinct rows determine it"
         if facts.n_hidden and facts.linear_loss <= EXACT:
             words += "; so does one linear function, for which no neuron is needed"
         return "recovered", words, ""

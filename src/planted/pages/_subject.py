@@ -195,8 +195,8 @@ def _numbers(recovery: Any, estimator: Any) -> dict[str, Any]:
         facts = verdict.facts
         numbers |= {
             "p-value of the residual test": facts.p_value,
-            "rows that count": facts.counting_rows,
-            "numbers that rows determine": facts.n_parameters,
+            "distinct rows in which a neuron is active": facts.counting_rows,
+            "numbers that rows have to determine": facts.n_parameters,
         }
         measure = "explained deviance" if facts.labels else "R²"
         losses = {

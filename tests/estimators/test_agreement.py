@@ -1,0 +1,58 @@
+"""Status, reason and certificate of one fit say the same of it."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from planted import PlantedClassifier, PlantedRegressor, datasets
+from planted.cli import main
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return PlantedClassifier(2, "tanh", link="logit", random_state=0).fit(X, y)
+
+
+def test_what_has_no_finite_minimiser_is_certified_as_no_minimum(iris):
+    assert iris.result_.status == "ambiguous"
+    assert "no finite minimiser" in iris.result_.reason
+    assert iris.certificate_.kind == "undecided"
+    why = iris.certificate_.reason.removeprefix("no finite minimiser: ").partition(";")[0]
+    assert iris.result_.reason.count(why) == 1
+    assert not any(word in name for name in iris.certificate_.flat for word in ("do not vary", "normalises"))
+
+
+def test_the_command_certifies_as_the_fit_does(iris, tmp_path, capsys):
+    X, y = load_iris(return_X_y=True)
+    rows = datasets.write_table(tmp_path / "iris.csv", X, y)
+    with pytest.raises(SystemExit) as stop:
+        main(["certify", str(iris.save(tmp_path / "model")), str(rows), "--target", "y"])
+    printed = capsys.readouterr().out
+    assert stop.value.code == 1
+    assert printed.startswith(f"undecided: {iris.certificate_.reason}")
+    assert "inf" not in printed.replace("no finite", "")
+    assert "these labels determine" in printed
+
+
+def test_a_penalty_is_named_and_rows_that_repeat_are_counted_once(tmp_path):
+    """Iris has one row twice: 150 rows, of which 149 are distinct."""
+    X, y = load_iris(return_X_y=True)
+    est = PlantedClassifier(1, "tanh", link="logit", alpha=0.01, random_state=0).fit(X, y)
+    assert est.certificate_.kind == "local minimum"
+    assert est.certificate_.reason.endswith("the loss has an ℓ2 penalty of 0.01")
+    page = est.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '"what":"distinct rows in which a neuron is active","value":149' in page
+    assert "rows that count" not in page
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_search_that_ended_before_a_minimum_says_so(seed):
+    data = datasets.make_planted(300, 4, 2, noise=0.2, random_state=seed)
+    est = PlantedRegressor(2, "relu", fit_bias=False, fit_intercept=False, random_state=0).fit(data.X, data.y)
+    assert est.result_.status == "estimated"
+    short = "the search ended before a minimum" in est.result_.reason
+    assert short == (est.certificate_.kind == "not critical")
+    assert est.certificate_.is_minimum or short
+    assert est.certificate_.decrease <= 1e-6 * est.certificate_.value
+    assert np.isfinite(est.standard_errors_.weights).all()
