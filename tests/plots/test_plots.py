@@ -15,6 +15,7 @@ from planted.plots import (
     plot_descent,
     plot_losses,
     plot_permutation_frames,
+    plot_reading,
     plot_slice,
     plot_spectrum,
     plot_sphere,
@@ -147,3 +148,10 @@ def test_every_phase_of_the_legend_can_be_seen():
     plot_losses(SimpleNamespace(descents=descents), axis)
     assert [line.get_marker() for line in axis.lines] == ["o", "None"]
     assert [text.get_text() for text in axis.get_legend().get_texts()] == list(runs)
+
+
+def test_a_linear_reading_is_drawn_by_its_coefficients():
+    network = Network(np.zeros((0, 3)), np.zeros(0), skip=[1.0, -2.0, 0.5])
+    (axis,) = plot_reading(network, Figure()).axes
+    assert [bar.get_height() for bar in axis.patches] == [1.0, -2.0, 0.5]
+    assert "no neuron" in axis.get_title()

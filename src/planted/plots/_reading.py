@@ -20,24 +20,39 @@ def strengths(network: Network) -> np.ndarray:
 
 
 def plot_reading(network: Network, figure: Any = None) -> Any:
-    """Draw the neurons by strength, and their hyperplanes w·x + b = 0 in the plane of their two leading directions."""
+    """Draw the neurons by strength, and their hyperplanes w·x + b = 0 in the plane of their two leading directions.
+
+    A network without neurons is drawn by its coefficients.
+    """
     import matplotlib.pyplot as plt
 
     figure = figure or plt.figure(figsize=(9, 4), layout="constrained")
+    if not network.n_hidden:
+        _coefficients(network, figure.subplots())
+        return figure
     left, right = figure.subplots(1, 2)
     size = np.sort(strengths(network))[::-1]
     left.bar(np.arange(1, len(size) + 1), size, width=0.9)
-    if len(size):
-        left.set_yscale("log")
+    left.set_yscale("log")
     left.set(xlabel="neuron, strongest first", ylabel="‖output‖ ‖weights‖", title=f"{network.n_hidden} neurons")
     _hyperplanes(network, right)
     return figure
 
 
+def _coefficients(network: Network, axis: Any) -> None:
+    """Bars of the linear part, one colour an output."""
+    linear = np.zeros((1, network.n_features)) if network.skip is None else np.atleast_2d(network.skip)
+    width = 0.9 / len(linear)
+    for output, row in enumerate(linear):
+        axis.bar(np.arange(len(row)) + output * width, row, width=width, label=f"output {output + 1}")
+    if len(linear) > 1:
+        axis.legend(frameon=False)
+    axis.axhline(0, color="grey", linewidth=1)
+    axis.set(title="one linear function, no neuron", xlabel="input, from x0 on", ylabel="coefficient")
+
+
 def _hyperplanes(network: Network, axis: Any) -> None:
     axis.set(title="where they turn", xlabel="first direction", ylabel="second direction")
-    if not network.n_hidden:
-        return
     weights = network.weights
     bias = network.shift
     plane = np.linalg.svd(weights, full_matrices=False)[2][:2]
