@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from planted import PlantedClassifier, PlantedRegressor, datasets
+from planted import Network, PlantedClassifier, PlantedRegressor, datasets
 from planted.cli import main
 
 
@@ -56,3 +56,15 @@ def test_a_search_that_ended_before_a_minimum_says_so(seed):
     assert est.certificate_.is_minimum or short
     assert est.certificate_.decrease <= 1e-6 * est.certificate_.value
     assert np.isfinite(est.standard_errors_.weights).all()
+
+
+def test_numbers_that_no_finite_network_explains_best_are_no_minimum(tmp_path, capsys):
+    """A linear truth drives a lone tanh neuron to its linear limit."""
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    rows = datasets.write_table(tmp_path / "rows.csv", X, X @ [1.0, 2.0] + 0.1 + 0.01 * np.sin(9 * X[:, 0]))
+    Network([[1e-5, 2e-5]], [1e5], "tanh", intercept=0.1).save(tmp_path / "model")
+    with pytest.raises(SystemExit) as stop:
+        main(["certify", str(tmp_path / "model"), str(rows)])
+    printed = capsys.readouterr().out
+    assert (stop.value.code, printed.split(":")[0] in ("undecided", "not critical")) == (1, True), printed
+    assert "no finite minimiser: neuron 1 is linear in these rows" in printed

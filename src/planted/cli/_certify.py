@@ -97,9 +97,9 @@ def certify(
     check_table(data)
     check_file(report, "page", [model, data], force)
 
-    from planted.certificates import assumptions, certify, run_descent
+    from planted.certificates import assumptions, certify, run_descent, uncertainty
     from planted.cli._certify_labels import Labelled
-    from planted.methods import problem_of
+    from planted.methods import PARAMETERS_WITH_ERRORS, problem_of, with_ends
     from planted.networks import ConvNetwork, Network
 
     remember_programs()
@@ -138,6 +138,8 @@ def certify(
     if descent and proved is not None and proved.proved:
         check = run_descent(objective, params, proved, steps=descent)
     if isinstance(network, Network):
+        few = problem.unknowns <= PARAMETERS_WITH_ERRORS
+        certificate = with_ends(certificate, problem, network, uncertainty(objective, params) if few else None)
         certificate = replace(certificate, assumptions=tuple(assumptions(X, network)))
     if report is not None:
         write_page(report, problem, network, certificate, names, names_in(target))
