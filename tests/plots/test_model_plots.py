@@ -122,3 +122,16 @@ def test_the_command_draws_labels(tmp_path, capsys):
         main(["plot", str(tmp_path / "model"), str(tmp_path / "data.csv"), "--out", str(tmp_path / "m.svg")])
     assert stopped.value.code == 0
     assert "accuracy" in capsys.readouterr().out
+
+
+def test_several_targets_have_the_score_of_the_command_and_their_units(tmp_path, monkeypatch):
+    """R² is one of all targets together, as `predict` has it; what is drawn is in units of each target, and says so."""
+    X = RNG.standard_normal((200, 2))
+    network = Network([[1.0, 0.5]], [[1.0], [10.0]], "tanh", intercept=[5.0, 0.0])
+    y = network.predict(X) + RNG.standard_normal((200, 2)) * [0.1, 5.0]
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    save_model(tmp_path / "two.png", SavedModel(network, None), X, y)
+    titles = {axis.get_title(): axis.get_xlabel() for axis in drawn[0].axes}
+    score = 1 - np.mean((y - network.predict(X)) ** 2) / np.mean(np.var(y, axis=0))
+    assert titles[f"R² {score:.4g}"] == "observed, in standard deviations of each target"

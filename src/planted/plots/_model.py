@@ -270,10 +270,12 @@ def _below(axes: Any, model: Any, X: Any, values: np.ndarray, y: Any, codes: np.
     unit = np.where(truth.std(axis=0) > 0, truth.std(axis=0), 1.0) if truth.shape[1] > 1 else np.ones(1)
     observed, predicted = (truth / unit).T.ravel(), (guess / unit).T.ravel()
     plot_prediction(predicted, observed, axes[0])
-    spread = float(np.var(observed)) or 1.0
-    axes[0].set_title(f"R² {1 - float(np.mean((observed - predicted) ** 2)) / spread:.4g}", fontsize=9)
+    spread = float(np.mean(np.var(truth, axis=0))) or 1.0
+    axes[0].set_title(f"R² {1 - float(np.mean((truth - guess) ** 2)) / spread:.4g}", fontsize=9)
     plot_residuals(predicted, observed, axes[1])
     plot_histogram(observed - predicted, axes[2])
+    for axis in axes if truth.shape[1] > 1 else ():
+        axis.set_xlabel(f"{axis.get_xlabel()}, in standard deviations of each target")
 
 
 def _confusion(guess: np.ndarray, codes: np.ndarray, classes: Sequence[Any], axis: Any) -> None:
