@@ -1,13 +1,15 @@
 """What a user waits for: cross-validation in two processes beside one, and many inputs beside an MLP.
 
-python benchmarks/bench_front.py [cv] [known] [wide] [tanh]
+python benchmarks/bench_front.py [cv] [known] [wide] [tanh] [sigmoid]
+python benchmarks/bench_front.py unknown [first seed] [activation …]
 
 `cv`: five folds by `cross_val_score` of the default estimator, which knows nothing, each way in a process of its own,
 so that imports and compilations count: n_jobs=2 over serial by the clock, and in work of the processors (two free cores
 are no slower where that is below two). `known`: the same with everything known, where a fit takes less than an import.
 `wide`: 5,000 × 500, three ReLU neurons with and without noise: seconds by the clock and of the processor with
 everything known, with the number of neurons known and with nothing known, beside scikit-learn's MLP of 100 neurons on
-the same rows. `tanh`: the same for three tanh neurons, with everything known only.
+the same rows. `tanh`, `sigmoid`: the same for three such neurons. `unknown`: those with nothing known alone, and what
+was chosen, for activations and a seed.
 """
 
 import resource
@@ -50,23 +52,20 @@ def cv(what="nothing"):
     print(f"n_jobs=2 over serial: {clock:.2f} by the clock, {total:.2f} of the processors", flush=True)
 
 
-def wide(activation="relu"):
+def wide(activation="relu", first=0, only=None):
     for noise in (0.0, 0.1):
         data = datasets.make_planted(
             5000, 500, 3, activation=activation, weights="gaussian", output="mixed", noise=noise,
-            random_state=int(10 * noise),
+            random_state=first + int(10 * noise),
         )  # fmt: skip
         models = {
-            "known": PlantedRegressor(3, activation=activation, fit_bias=False, fit_intercept=False, random_state=0)
+            "known": PlantedRegressor(3, activation=activation, fit_bias=False, fit_intercept=False, random_state=0),
+            "3 neurons": PlantedRegressor(3, random_state=0),
+            "nothing known": PlantedRegressor(random_state=0),
+            "MLP": MLPRegressor(random_state=0),
         }
-        if activation == "relu":
-            models |= {
-                "3 neurons": PlantedRegressor(3, random_state=0),
-                "nothing known": PlantedRegressor(random_state=0),
-            }
-        models["MLP"] = MLPRegressor(random_state=0)
-        for name, model in models.items():
-            began, used = time.perf_counter(), time.process_time()
+        for name in (only,) if only else models:
+            model, began, used = models[name], time.perf_counter(), time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 model.fit(data.X, data.y)
@@ -78,6 +77,17 @@ def wide(activation="relu"):
                 print(f"    {model.result_.status}, {distance}", flush=True)
 
 
+def unknown(arguments):
+    first, kinds = int(arguments[0]) if arguments else 0, arguments[1:] or ("relu", "tanh", "sigmoid")
+    for activation in kinds:
+        wide(activation, first, "nothing known")
+
+
 if __name__ == "__main__":
-    for task in sys.argv[1:] or ("cv", "known", "wide", "tanh"):
-        {"cv": cv, "known": lambda: cv("everything"), "wide": wide, "tanh": lambda: wide("tanh")}[task]()
+    if sys.argv[1:2] == ["unknown"]:
+        unknown(sys.argv[2:])
+        sys.exit()
+    tasks = {"cv": cv, "known": lambda: cv("everything"), "wide": wide}
+    tasks |= {name: lambda name=name: wide(name) for name in ("tanh", "sigmoid")}
+    for task in sys.argv[1:] or tasks:
+        tasks[task]()
