@@ -10,14 +10,18 @@ from planted.methods.regression import expand
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_odd_neurons_of_many_inputs_descend_as_they_are(monkeypatch, noise):
-    """Second moments see nothing of tanh, and runs that start too wide end in other networks."""
+@pytest.mark.parametrize("spanned", [False, True])
+def test_odd_neurons_of_many_inputs_descend_as_they_are(monkeypatch, noise, spanned):
+    """From directions that third moments show, or from anywhere; runs that start too wide end in other networks."""
     monkeypatch.setattr(_second_order, "_AFFORDABLE", 0)
+    if not spanned:
+        monkeypatch.setattr(expand, "subspace_runs", lambda _: 0)
     data = datasets.make_planted(
         900, 90, 2, activation="tanh", weights="gaussian", output="mixed", noise=noise, random_state=1
     )
     result = expand.METHOD(Problem.of(data.X, data.y, 2, "tanh"))
-    assert [name for name in result.descents if name.startswith("width")] == ["width 2"]
+    names = [name for name in result.descents if name.startswith("width") or name == "all inputs"]
+    assert names == (["width 3", "width 2", "all inputs"] if spanned else ["width 2"])
     assert match(result.network, data.teacher).weight_error < (0.3 if noise else 1e-9)
 
 

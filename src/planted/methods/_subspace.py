@@ -38,8 +38,7 @@ def subspace_runs(search: Search) -> int:
     >>> subspace_runs(Search.of(Problem.of(data.X, data.y, 2)))
     0
     """
-    # Second moments see the even part of a neuron beside its linear part: all of it for relu, nothing for tanh.
-    visible = search.activation.centred_parity == "even" and search.activation.on_host
+    visible = search.activation.centred_parity is not None and search.activation.on_host
     return _RUNS if search.many_inputs and visible and not affordable(search) else 0
 
 
@@ -55,10 +54,15 @@ def leading_directions(search: Search) -> np.ndarray:
     >>> float(np.linalg.norm(basis.T @ row) / np.linalg.norm(row)) > 0.95
     True
     """
-    Z, (slope, constant) = search.some, (search.linear[:-1], search.linear[-1])
-    residual = (search.targets - Z @ slope - constant).reshape(len(Z), -1)
-    bent = bent_directions(Z, residual, search.share, search.width + 1)
-    slopes = np.reshape(slope, (len(slope), -1)) if search.activation.tilt else np.zeros((len(slope), 0))
+    Z, act, number = search.some, search.activation, search.width + 1
+    share = np.ones(len(Z)) if search.share is None else search.share
+    targets, linear = search.targets.reshape(len(Z), -1), search.linear.reshape(len(search.linear), -1)
+    if act.centred_parity == "odd":
+        columns, root = np.column_stack([Z, np.ones(len(Z))]), np.sqrt(share)[:, None]
+        linear = np.linalg.lstsq(columns * root, targets * root, rcond=1e-10)[0]
+    residual = targets - Z @ linear[:-1] - linear[-1]
+    bent = hidden_directions(Z, residual, linear[:-1], share, number, act)
+    slopes = linear[:-1] if act.tilt else linear[:-1, :0]
     slopes = slopes / max(float(np.linalg.norm(slopes)), 1e-300)
     basis, sizes, _ = svd(np.column_stack([bent, slopes]))
     return basis[:, sizes > 1e-6 * sizes[0]]
@@ -109,7 +113,8 @@ def subspace_attempts(search: Search, key: np.ndarray) -> list[Attempt]:
     """Runs in the leading directions until independent ones agree, and a descent in all inputs from where they end.
 
     Runs that end in one place in these directions would end in one place in all inputs too, but for the kinks of
-    single rows between which a descent chooses: one attempt stands there for each of them.
+    single rows between which a descent chooses: one attempt stands there for each of them. Third moments are rougher,
+    so that a run of odd neurons stands for itself alone.
     """
     basis = leading_directions(search)
     slope, constant = search.linear[:-1], search.linear[-1:]
@@ -136,7 +141,7 @@ def subspace_attempts(search: Search, key: np.ndarray) -> list[Attempt]:
     descent = search.descend(params, signs, _STEPS, final=True)
     params = descent.params if signs is None else descent.params | {"output": signs}
     end = Attempt(params, float(descent.value), best.descents | {"all inputs": descent}, best.wide_loss)
-    return [end] * agreeing
+    return [end] if search.activation.centred_parity == "odd" else [end] * agreeing
 
 
 def fixed_outputs(search: Search, params: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], np.ndarray | None]:

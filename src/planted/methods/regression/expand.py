@@ -136,9 +136,10 @@ def start(problem: Problem) -> Start:
             result = conclude(attempt)
             if explained(problem, result) and (_rounded(problem, result) or not _structured(problem, result.network)):
                 return result
-        if witnesses(best) > 1:
+        # A network that a comparison found is a witness too.
+        if witnesses(best) > 1 or (run < len(early) and problem.at_minimum):
             result = conclude(best)
-            if not _structured(problem, result.network):
+            if result.details["agreeing_runs"] > 1 and not _structured(problem, result.network):
                 return _lower(result, direct)
             if idle >= _IDLE and run >= narrow:
                 break
