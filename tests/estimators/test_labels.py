@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from planted import Network, PlantedClassifier, match, objectives
 from planted.certificates import uncertainty
 from planted.cli._main import app
-from planted.methods import LabelProblem
+from planted.methods import Free, LabelProblem
 from planted.methods._label_runaway import runaway
 from planted.methods._label_split import held_out
 from planted.methods._label_test import label_p_value
@@ -136,6 +136,20 @@ def test_p_values_of_the_right_model_are_uniform(network):
         problem = LabelProblem.of(X, y, 2, "tanh", link="logit", n_classes=free.n_classes)
         values.append(label_p_value(problem, network, seed=seed))
     assert kstest(values, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("network", "factors"), [(TWO, [1.0, 8.0]), (THREE, [1.0, 8.0, 0.5])], ids=["two", "three"])
+def test_p_values_of_weighted_classes_are_uniform(network, factors):
+    factors, values = np.array(factors), []
+    shift = np.log(factors)
+    weighted = network.replace(intercept=network.intercept + (shift[1] - shift[0] if network is TWO else shift))
+    for seed in range(60):
+        X, y = drawn(network, 400, seed)
+        given = {"sample_weight": factors[y.astype(int)], "class_weight": factors, "n_classes": len(factors)}
+        problem = LabelProblem.of(X, y, 2, "tanh", link="logit", free=Free(network is TWO, True), **given)
+        values.append(label_p_value(problem, weighted, seed=seed))
+    assert kstest(values, "uniform").pvalue > 1e-3
+    assert np.mean(np.array(values) < 0.01) < 0.05
 
 
 # Weights of rows and of classes.

@@ -7,12 +7,25 @@ G(x) added to the log-odds, the score of the probes cleared of what the weights 
 
 and u V⁺ u is χ² with rank V degrees of freedom if the model is right, whatever consistent estimate θ is: one that a
 penalty or the quadratic loss gives too (Neyman's C(α) test). All are sums over rows, so a row of weight w counts like
-w equal rows. Where classes are weighted, V is the sum of the squares of the rows' terms instead.
+w equal rows.
+
+Where classes c have factors f_c, the probabilities p are those of the weighted population, p_c ∝ f_c π_c with π_c those
+of the rows. Given x the terms of u still have mean zero, and with s = w/f the number of rows
+
+    V = Σ s Σ_c π_c f_c² t_c t_cᵀ,   t_c = (Gᵀ − K Jᵀ)(1_c − p).
+
+The squares of the terms themselves would have the same mean, but with few labels of a class a test that uses them
+rejects too often. Few labels that count much also make the tail of T = uᵀV⁺u heavier than that of χ²: T has mean
+q = rank V and, with g_cd = t_cᵀV⁺t_d and a_c = π_c f_c², the variance
+
+    2q + Σ s (Σ_c a_c² g_cc²/π_c − (Σ_c a_c g_cc)² − 2 Σ_cd a_c a_d g_cd²),
+
+and is compared with the multiple of a χ² law that has these moments.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import chi2
@@ -60,20 +73,19 @@ def label_p_value(problem: LabelProblem, network: Network, seed: int = 0) -> flo
     u = score[outside] - K @ score[inside]
     V = information[outside, outside] - K @ information[inside, outside]
     if problem.class_weight is not None:
-        V = np.zeros((added, added))
-        for part in parts:
-            J, residual, _ = rows.at(part)
-            scores = np.einsum("nmp,nm->np", J, residual)
-            terms = scores[:, outside] - scores[:, inside] @ K.T
-            factor = weight[part] * problem.class_weight[survey.y[part].astype(int)]
-            V += (terms * factor[:, None]).T @ terms
+        V = sum(_squares(rows.by_class(part, K, weight[part])) for part in parts)
     unit = 1 / np.sqrt(np.maximum(np.diagonal(V), 1e-300))
     values, vectors = np.linalg.eigh(V * np.outer(unit, unit))
     known = values > _VANISHING * values[-1]
     if not known.any():
         return float("nan")
-    statistic = float(np.sum((vectors[:, known].T @ (u * unit)) ** 2 / values[known]))
-    return float(chi2.sf(statistic, int(known.sum())))
+    white = unit[:, None] * vectors[:, known] / np.sqrt(values[known])
+    statistic, freedom = float(np.sum((u @ white) ** 2)), int(known.sum())
+    spread = 2.0 * freedom
+    if problem.class_weight is not None:
+        spread += sum(_excess(rows.by_class(part, K, weight[part]), white) for part in parts)
+    multiple = max(spread, 1e-9) / (2 * freedom)
+    return float(chi2.sf(statistic / multiple, freedom / multiple))
 
 
 def _sums(J: np.ndarray, residual: np.ndarray, half: np.ndarray, weight: np.ndarray) -> tuple[Any, Any]:
@@ -82,17 +94,62 @@ def _sums(J: np.ndarray, residual: np.ndarray, half: np.ndarray, weight: np.ndar
     return flat.T @ flat, np.einsum("nmp,nm->p", J, residual * weight[:, None])
 
 
+class _ByClass(NamedTuple):
+    """Numbers s (n,) of rows; probabilities π (n, m), a = π f² (n, m) and terms t (n, m, q) by class."""
+
+    number: np.ndarray
+    probability: np.ndarray
+    squared: np.ndarray
+    terms: np.ndarray
+
+
+def _squares(rows: _ByClass) -> np.ndarray:
+    """Σ s Σ_c a_c t_c t_cᵀ (q, q)."""
+    flat = (rows.terms * np.sqrt(rows.number[:, None] * rows.squared)[:, :, None]).reshape(-1, rows.terms.shape[2])
+    return np.asarray(flat.T @ flat)
+
+
+def _excess(rows: _ByClass, white: np.ndarray) -> float:
+    """What some rows add to the variance of T beyond that of χ², with V⁺ = white whiteᵀ."""
+    z = rows.terms @ white
+    g, a = np.einsum("ncr,ndr->ncd", z, z), rows.squared
+    own = np.einsum("ncc->nc", g)
+    fourth = np.sum(a**2 / rows.probability * own**2, axis=1)
+    return float(rows.number @ (fourth - np.sum(a * own, axis=1) ** 2 - 2 * np.einsum("nc,nd,ncd->n", a, a, g**2)))
+
+
 class _Rows:
     """Derivatives of the log-odds by parameters and probes, residuals, and √C, of some rows of a problem."""
 
     def __init__(self, problem: LabelProblem, network: Network, directions: np.ndarray, constant: bool) -> None:
         self.problem, self.network, self.directions, self.constant = problem, network, directions, constant
 
+    def probabilities(self, part: np.ndarray) -> np.ndarray:
+        """Of the classes (n, m)."""
+        return class_probabilities(self.network, self.problem.survey.X[part], self.problem.link)
+
+    def residuals(self, y: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """e of classes y (n,): one column for two classes, otherwise one a class."""
+        return (y - p[:, 1])[:, None] if self.problem.n_classes == 2 else np.eye(self.problem.n_classes)[y] - p
+
+    def by_class(self, part: np.ndarray, K: np.ndarray, weight: np.ndarray) -> _ByClass:
+        """Terms of the score cleared of the weights by K, for each class that a row may have."""
+        problem, factors = self.problem, self.problem.class_weight
+        assert factors is not None
+        J, p = self.at(part)[0], self.probabilities(part)
+        first = J.shape[2] - len(K)
+        cleared = J[:, :, first:] - J[:, :, :first] @ K.T
+        own = np.maximum(p, _LEAST_VARIANCE) / factors
+        own = own / own.sum(axis=1, keepdims=True)
+        terms = [np.einsum("nmq,nm->nq", cleared, self.residuals(np.full(len(p), c), p)) for c in range(len(factors))]
+        number = weight / factors[problem.survey.y[part].astype(int)]
+        return _ByClass(number, own, own * factors**2, np.stack(terms, axis=1))
+
     def at(self, part: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """J, e and √C J."""
         problem, network = self.problem, self.network
         X, y = problem.survey.X[part], problem.survey.y[part].astype(int)
-        p = class_probabilities(network, X, problem.link)
+        p = self.probabilities(part)
         probes = _probes(X, self.directions, self.constant)
         if problem.n_classes == 2:
             variance = np.maximum(p[:, 0] * p[:, 1], _LEAST_VARIANCE)
@@ -100,7 +157,7 @@ class _Rows:
             if problem.link == "mean":
                 J = _without_outputs(J, network) / variance[:, None, None]
             J = np.concatenate([J, probes[:, None, :]], axis=2)
-            return J, (y - p[:, 1])[:, None], J * np.sqrt(variance)[:, None, None]
+            return J, self.residuals(y, p), J * np.sqrt(variance)[:, None, None]
         m = problem.n_classes
         J = network.jacobian(X, intercept=problem.free.intercept)
         # A probe on every class but the last: one on all of them changes nothing.
@@ -108,7 +165,7 @@ class _Rows:
         J = np.concatenate([J, added], axis=2)
         # diag(p) − ppᵀ = Σ_c p_c (e_c − p)(e_c − p)ᵀ.
         half = np.sqrt(p)[:, :, None] * (J - np.einsum("nm,nmp->np", p, J)[:, None, :])
-        return J, np.eye(m)[y] - p, half
+        return J, self.residuals(y, p), half
 
 
 def _without_outputs(J: np.ndarray, network: Network) -> np.ndarray:
