@@ -13,8 +13,11 @@ from planted import Network, PlantedRegressor, activations, certify, load, match
 from planted.cli import main
 from planted.datasets import make_planted, write_table
 from planted.methods import Free, Problem, Question, choose
+from planted.methods._choice import Candidate
 from planted.methods._choose import _Contest
+from planted.methods._comparison import Entry
 from planted.methods._families import families
+from planted.methods._reason import reason_of
 from planted.objectives import Squared
 
 
@@ -239,3 +242,47 @@ def test_odd_neurons_of_many_inputs_do_not_begin_so_wide_that_a_linear_function_
     data = make_planted(4000, 200, 2, activation="tanh", weights="gaussian", output="mixed", random_state=11)
     est = PlantedRegressor(random_state=0).fit(data.X, data.y)
     assert (est.choice_.chosen.name, est.result_.status) == ("2 tanh neurons", "recovered")
+
+
+def test_neurons_beside_a_linear_part_are_as_many_as_there_are():
+    """In noise one of four tanh neurons is nearly linear, or two cancel: a narrower network has to be looked for."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 4))
+    weights = np.array([[1.0, 0.6, 0, 0.5], [-0.5, 1.2, 0.75, 0], [0.2, -0.8, 0.5, 1.2]])
+    hidden = np.tanh(X @ weights.T + [1.1, 0.3, -1.6])
+    y = hidden @ [2.0, -1.5, 1.0] + 4 + X @ [0, 0, 0.5, -0.5] + 0.1 * rng.normal(size=700)
+    est = PlantedRegressor(activation="tanh", random_state=0).fit(X, y)
+    assert est.choice_.chosen.name == "3 tanh neurons, biases, intercept, linear part"
+
+
+def test_families_that_look_alike_do_not_crowd_out_another_shape():
+    """At a first width of too many neurons softplus, silu and gelu may all be ahead of the tanh that made the rows."""
+    X = rows(300)
+    contest = _Contest(Problem.of(X, np.tanh(X[:, 0]) + 0.1 * rows(300, 1)[:, 0], 1), Question())
+    by_name = {family.name: family for family in families()}
+    size = np.ones(len(contest.share))
+    names = ["silu", "softplus", "gelu", "tanh", "erf"]
+    for place, name in enumerate(names):
+        family = by_name[name]
+        entry = Entry(family, family.members[0], 8, Question().allowed, 50, size * (1 + 0.01 * place), [])
+        contest.entries[family.members[0].activation, 8, Question().allowed] = entry
+    assert [family.name for family in contest.near_best([by_name[name] for name in names])] == names
+
+
+def test_the_sentence_names_what_is_simpler_and_explains_held_out_rows_as_well():
+    """A line of six numbers is chosen above a quadratic neuron of five, which is not kept from the reader."""
+    line = Candidate(None, 0, Free(intercept=True, skip=True), 6, 0.055, 0.008, chosen=True)
+    bent = Candidate(activations.get("quadratic"), 1, Free(), 5, 0.05, 0.007, why="no neuron is needed")
+    said = reason_of(line, [bent], lambda other: True, exact=False)
+    assert "1 quadratic neuron, with fewer numbers, explains held-out rows as well" in said
+    assert "nothing simpler" not in said
+
+
+def test_a_width_search_that_finds_no_wider_network_says_nothing_of_width(monkeypatch):
+    """Losses on other held-out rows are no reason to leave the comparison, and one neuron is not wider than it."""
+    X = rows(60)
+    made = Candidate(activations.get("tanh"), 1, Free(True, True, True), 9, 1e-3, np.nan, True)
+    monkeypatch.setattr("planted.methods._choose.wider_network", lambda *_: made)
+    contest = _Contest(Problem.of(X, X[:, 0] + 0.3 * rows(60, 1)[:, 0], 1), Question())
+    monkeypatch.setattr(contest, "most", lambda family: 1)
+    assert contest.wider(contest.compare_families()) is None

@@ -2,14 +2,16 @@ r"""Which kind of network? Activation, width and parts that a caller leaves open
 
 1. A constant and a linear function are the first candidates. One that explains held-out rows to rounding is chosen.
 2. Every family of activations (:mod:`planted.methods._families`) is fitted with a few neurons and all parts free. One
-   that explains held-out rows to rounding ends the comparison; otherwise those that are far behind drop out.
+   that explains held-out rows to rounding ends the comparison; otherwise those that are far behind drop out, and all
+   but three shapes: families that look much the same stay or go together.
 3. Families that are left become wider while held-out rows gain by it, and narrower while they lose nothing.
 4. Of a family's candidates whose held-out loss ties with the lowest one, that with the fewest numbers wins: its squared
    residuals exceed the others' by at most one standard error of the mean difference, or by what the numbers that it
    does without have to bring, (ln n − 2)/n of the loss each.
 5. Its parts (biases, intercept, linear part) go one after the other, and its relatives in the family are tried, by the
    same rule; a part also stays if an F-test on all rows says that it is there.
-6. Families whose winners tie up to two standard errors are fitted to all rows and compared by their likelihood there.
+6. Families whose winners tie up to two standard errors are fitted to all rows and compared by their likelihood there;
+   of those that are as likely, one with doubtful residuals gives way.
 7. A candidate whose residuals show structure gives way to one whose residuals show none.
 8. A linear function that predicts rows left out not clearly better than their mean gives way to it: the verdict would
    say so.
@@ -22,23 +24,25 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from planted.activations import Activation
 from planted.methods._baselines import LeftOut
 from planted.methods._choice import Candidate, Choice
 from planted.methods._comparison import Entry
-from planted.methods._families import Family, families
+from planted.methods._families import Family
 from planted.methods._observations import observations
 from planted.methods._plainest import plainest
 from planted.methods._problem import Free, Problem
 from planted.methods._question import Question
+from planted.methods._reason import reason_of
 from planted.methods._screen_rows import MANY_INPUTS
 from planted.methods._sizes import ATTEMPTS, BEHIND, ERRORS, FIRST_WIDTH, WIDER, Sizes
-from planted.methods._verdict import EXACT
+from planted.methods._verdict import EXACT, HELD_OUT_FLOOR
 from planted.methods._wider import wider_network
 from planted.numerics.deadline import passed
 from planted.numerics.precision import float64
 
-# Families that are compared at every width.
-_MOST_FAMILIES = 3
+# Families that are compared at every width are of so many shapes.
+_MOST_SHAPES = 3
 # Rows an input weight of the first networks; where inputs are many so many of them, and no more neurons than these.
 _SPARE, _SPARE_OF_MANY, _FIRST_OF_MANY = 10, 2, 3
 _PART_LEVEL = 0.01
@@ -46,6 +50,9 @@ _PART_LEVEL = 0.01
 _TELLING = 0.25
 # Standard errors up to which finalists tie, and a difference of −2 log-likelihood that says nothing.
 _FINAL_ERRORS, _INDIFFERENT = 2.0, 2.0
+# A smaller p-value of the residual test gives way to another finalist that is as likely.
+_DOUBTFUL = 0.05
+_LESS = "explains held-out rows less well"
 
 
 @float64
@@ -83,7 +90,7 @@ class _Contest(Sizes):
             if wide is not None:
                 return wide
             for family in self.sized(alive):
-                best = self.simplest_of(family)
+                best = self.on_more_rows(self.simplest_of(family))
                 finalists.append(best if passed() else self.pruned(best))
         chosen = self.settled(finalists)
         if question.n_hidden is None and not passed():
@@ -144,11 +151,13 @@ class _Contest(Sizes):
         if not bearable < double <= self.path(leader.family, 0).widest:
             return None
         made = wider_network(self.problem, self.question, self.loss(leader))
-        if made is None:
+        # Held-out losses of other rows are not comparable unless one is far wider, or explains them.
+        if made is None or (made.n_hidden <= leader.width and made.loss > HELD_OUT_FLOOR):
             return None
         table = self.table_of(leader)
         others = tuple(replace(one, chosen=False, why="") if one.chosen else one for one in table.candidates)
-        reason = "wider than the comparison of all candidates could afford; it explains held-out rows far better"
+        words = "wider than the comparison of all candidates could afford; " * (made.n_hidden > bearable)
+        reason = f"{words}found by the width search, it explains its held-out rows far better"
         return replace(table, candidates=(*others, made), reason=reason, network=None)
 
     def sized(self, alive: list[Family]) -> list[Family]:
@@ -203,13 +212,15 @@ class _Contest(Sizes):
         best = {family.name: self.best_of(family) for family in alive}
         leader = min(best.values(), key=self.loss)
         if self.exact(leader):
-            return [family for family in alive if best[family.name] is leader]
+            return [family for family in alive if self.exact(best[family.name])]
         close = []
         for family in alive:
             mean, error = self.excess(best[family.name], leader)
             if mean <= ERRORS * error or self.loss(best[family.name]) <= BEHIND * self.loss(leader):
                 close.append(family)
-        front = sorted(close, key=lambda family: self.loss(best[family.name]))[:_MOST_FAMILIES]
+        ordered = sorted(close, key=lambda family: self.loss(best[family.name]))
+        shapes = list(dict.fromkeys(family.shape for family in ordered))[:_MOST_SHAPES]
+        front = [family for family in ordered if family.shape in shapes]
         # Kinks stop descents early: relu may be near the best one for all that it has reached.
         return front + [family for family in close if family.name == "relu" and family not in front]
 
@@ -231,7 +242,7 @@ class _Contest(Sizes):
                 return full
             entry = self.entry(family, member, width, free)
             if not self.ties(entry, full):
-                entry.why = "explains held-out rows less well"
+                entry.why = _LESS
                 continue
             if self.exact(entry):
                 return entry
@@ -275,11 +286,16 @@ class _Contest(Sizes):
         best = min(finalists, key=self.loss)
         tying = [entry for entry in finalists if self.ties(entry, best, _FINAL_ERRORS)]
         without = [entry for entry in tying if entry.family is None]
+        for entry in tying if without else ():
+            entry.why = entry.why or "no neuron is needed" * (entry.family is not None)
         if without or self.exact(best) or len(tying) == 1 or passed():
             return self.simplest(without or tying)
         prices = {id(entry): self.criterion(entry) for entry in tying}
         least = min(prices.values())
-        return self.fewest(entry for entry in tying if prices[id(entry)] <= least + _INDIFFERENT)
+        likely = [entry for entry in tying if prices[id(entry)] <= least + _INDIFFERENT]
+        for entry in tying:
+            entry.why = entry.why or "less likely on all rows" * (prices[id(entry)] > least + _INDIFFERENT)
+        return self.fewest([entry for entry in likely if self.p_value(entry) >= _DOUBTFUL] or likely)
 
     def criterion(self, entry: Entry) -> float:
         """−2 log-likelihood on all rows, and ln(rows) a number."""
@@ -289,33 +305,15 @@ class _Contest(Sizes):
     # What is said.
 
     def table_of(self, chosen: Entry) -> Choice:
-        rivals = self.rivals(chosen)
-        made = []
-        for (act, _, _), entry in self.entries.items():
-            this = entry is chosen
-            made.append(
-                Candidate(
-                    act, entry.width, entry.free, entry.numbers, self.loss(entry), self.error(entry), this,
-                    "chosen" if this else entry.why,
-                )
-            )  # fmt: skip
-        reason = self.reason(chosen, rivals)
-        return Choice((*made, *self.dropped), reason, self.network(chosen), passed())
+        made = {id(entry): self.candidate(act, entry, entry is chosen) for (act, _, _), entry in self.entries.items()}
+        as_well = [entry for entry in self.entries.values() if entry.why != _LESS and self.ties(entry, chosen)]
+        tying = {id(made[id(entry)]) for entry in as_well}
+        others = [one for one in made.values() if not one.chosen]
+        reason = reason_of(made[id(chosen)], others, lambda other: id(other) in tying, exact=self.exact(chosen))
+        return Choice((*made.values(), *self.dropped), reason, self.network(chosen), passed())
 
-    def rivals(self, chosen: Entry) -> list[str]:
-        """Activations that explain held-out rows as well."""
-        names = []
-        for family in families(self.question.activation):
-            mine = [e for e in self.entries.values() if e.family is not None and e.family.name == family.name]
-            other = chosen.family is None or family.name != chosen.family.name
-            if other and mine and self.ties(min(mine, key=self.loss), chosen):
-                names.append(family.name)
-        return names
-
-    def reason(self, chosen: Entry, rivals: list[str]) -> str:
-        if self.exact(chosen):
-            return "it explains held-out rows to rounding, and nothing simpler does"
-        words = "nothing simpler explains held-out rows as well"
-        if chosen.family is not None and rivals:
-            words += f"; these rows do not tell it from {', '.join(rivals)} with more numbers"
-        return words
+    def candidate(self, act: Activation | None, entry: Entry, chosen: bool) -> Candidate:
+        """What is said of an entry."""
+        why = "chosen" if chosen else entry.why
+        numbers = (entry.numbers, self.loss(entry), self.error(entry))
+        return Candidate(act, entry.width, entry.free, *numbers, chosen, why)

@@ -134,6 +134,17 @@ class Entries(Comparison):
         entry.network = self.table.network(fitted)
         return fitted
 
+    def on_more_rows(self, entry: Entry) -> Entry:
+        """A candidate of the search itself, fitted to as many rows as those with fewer parts beside it."""
+        if not entry.fits[0].shape.centred or self.exact(entry):
+            return entry
+        assert entry.family is not None
+        assert entry.member is not None
+        paths = [self.path(entry.family, fold) for fold in range(len(self.table.folds))]
+        entry.fits = [path.member(entry.width, entry.member, entry.free) for path in paths]
+        entry.squares = np.concatenate([fit.squares for fit in entry.fits])
+        return entry
+
     def needed(self, small: float, large: float, parts: int, numbers: int) -> float:
         """p-value of the F-test that parts which a candidate lacks are zero, from the losses with and without them."""
         freedom = len(self.table.y) * self.m - numbers
@@ -143,15 +154,17 @@ class Entries(Comparison):
 
     def structured(self, entry: Entry) -> bool:
         """Whether the residuals of a candidate, fitted to all rows of the table, have structure."""
-        if self.exact(entry):
-            return False
+        return not self.exact(entry) and self.p_value(entry) < LEVEL
+
+    def p_value(self, entry: Entry) -> float:
+        """Of the residual test of a candidate, fitted to all rows of the table."""
         if np.isnan(entry.p_value):
             network = self.network(entry)
             y = self.table.y * self.table.scale
             y = y if self.table.several else y[:, 0]
             data = Observations(self.table.X, y, self.table.share if self.table.weighted else None)
             entry.p_value = residual_p_value(data, network, intercept=entry.free.intercept)
-        return bool(entry.p_value < LEVEL)
+        return entry.p_value
 
     def network(self, entry: Entry) -> Network:
         if entry.network is None:

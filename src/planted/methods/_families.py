@@ -68,6 +68,11 @@ class Family:
         """That of the representative."""
         return self.representative.name
 
+    @property
+    def shape(self) -> str:
+        """The name of the family that it looks like, its own if it looks like none."""
+        return self.near or self.name
+
 
 def families(activation: Activation | None = None) -> tuple[Family, ...]:
     """The families of the library, commonest first, or that of one activation alone.

@@ -17,13 +17,15 @@ def merge(
     width: int,
     X: np.ndarray,
     activation: Activation,
+    *,
+    linear: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     r"""Join neurons of Σ_i output_i ψ(weights_i·x + bias_i) pair by pair until `width` are left.
 
-    With f_i the feature of neuron i on the rows X, cleared of what a constant and the linear part explain, and
-    A_i = ‖output_i‖ ‖f_i‖, joining i and j costs min(A_i, A_j) √(1 − cos²(f_i, f_j)): nothing when one is idle or
-    when both are the same. The joint neuron has the A-weighted mean of the two rows, turned to agree where ψ is even
-    or odd, and the sum of the signed outputs. For homogeneous ψ rows are first brought to unit length.
+    With f_i the feature of neuron i on the rows X, cleared of what a constant, and a linear part where there is one,
+    explain, and A_i = ‖output_i‖ ‖f_i‖, joining i and j costs min(A_i, A_j) √(1 − cos²(f_i, f_j)): nothing when one
+    is idle or when both are the same. The joint neuron has the A-weighted mean of the two rows, turned to agree where
+    ψ is even or odd, and the sum of the signed outputs. For homogeneous ψ rows are first brought to unit length.
 
     Parameters
     ----------
@@ -32,6 +34,8 @@ def merge(
     bias : array (m,), optional
     X : array (n, d)
         At most 65,536/m of its rows are looked at.
+    linear : bool
+        Whether a linear part stands beside the neurons, which explains one that is nearly linear.
 
     Examples
     --------
@@ -49,7 +53,9 @@ def merge(
     if activation.homogeneity is not None:
         lengths = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
         rows, output = rows / lengths[:, None], output * lengths**activation.homogeneity
-    nuisance = np.ones((len(some), 1)) if not activation.tilt else np.column_stack([np.ones(len(some)), some])
+    nuisance = (
+        np.ones((len(some), 1)) if not (activation.tilt or linear) else np.column_stack([np.ones(len(some)), some])
+    )
     basis = np.linalg.qr(nuisance)[0]
 
     def feature(row: np.ndarray) -> np.ndarray:

@@ -140,14 +140,17 @@ class Path:
         bias = fitted.hidden[:, rank] if self.shape.bias else None
         weights, _, bias = merge(
             fitted.hidden[:, :rank], fitted.output, bias, width, self._train(self.shape, 1).X[:, :rank],
-            self.shape.activation,
+            self.shape.activation, linear=self.shape.linear,
         )  # fmt: skip
         return weights if bias is None else np.column_stack([weights, bias])
 
     def retry(self, width: int, wider: int, number: int) -> None:
-        """Another network of this width, joined from a wider one with a new start; it stays if it is better."""
+        """Another network of this width from a new start, wider and joined one by one; it stays if it is better."""
         other = Path(self.table, self.fold, self.family, self.allowed, random.fold_in(self.key, _ANOTHER + number))
-        other.fresh(max(width, min(wider, self.widest)))
+        first = max(width, min(wider, self.widest))
+        other.fresh(first)
+        for narrower in range(first - 1, width - 1, -1):
+            other.at(narrower)
         self._best(other.at(width))
 
     def borrow(self, other: Path, width: int) -> None:

@@ -23,6 +23,8 @@ WIDER = 1.5
 """How much wider another start is than what it is joined down to."""
 # Widths in a row that explain held-out rows less well before narrower ones are given up.
 _HOPELESS = 3
+# The same for new starts of narrower ones, and how many starts each of them gets.
+_GIVEN_UP, _STARTS = 2, 3
 
 
 class Sizes(Entries):
@@ -64,14 +66,12 @@ class Sizes(Entries):
             width = width - 1 if width <= FIRST_WIDTH else max(FIRST_WIDTH, 3 * width // 4)
             tied = not self.outside(family, width) and self.ties(self.wide(family, width), self.best_of(family))
             behind = 0 if tied else behind + 1
-        narrowest = self.simplest_of(family).width
-        while narrowest > 1 and not passed() and not self.outside(family, narrowest - 1):
-            tied = False
-            for attempt in range(ATTEMPTS, 0, -1):
-                tied = tied or self.ties(self.again(family, narrowest - 1, attempt), self.best_of(family))
-            if not tied:
-                return
-            narrowest -= 1
+        width, behind = self.simplest_of(family).width, 0
+        while width > 1 and behind < _GIVEN_UP and not passed() and not self.outside(family, width - 1):
+            width, tied = width - 1, False
+            for attempt in range(_STARTS, 0, -1):
+                tied = tied or self.ties(self.again(family, width, attempt), self.best_of(family))
+            behind = 0 if tied else behind + 1
 
     def bisect(self, family: Family, best: Entry) -> None:
         """Narrower by bisection while held-out rows are explained to rounding."""

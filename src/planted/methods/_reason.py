@@ -1,0 +1,40 @@
+"""Why a candidate was chosen, in one sentence that claims no more than what was compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from planted.methods._choice import Candidate
+
+
+def reason_of(chosen: Candidate, others: Sequence[Candidate], ties: Callable[[Candidate], bool], *, exact: bool) -> str:
+    """The sentence; `ties` says whether another one explains held-out rows as well as the chosen one.
+
+    A candidate is simpler if it has fewer numbers. One that is simpler and ties is named with what speaks against it.
+
+    >>> from planted import activations
+    >>> from planted.methods._problem import Free
+    >>> tanh = activations.get("tanh")
+    >>> chosen = Candidate(tanh, 3, Free(), 12, 0.10, 0.01)
+    >>> other = Candidate(tanh, 2, Free(), 8, 0.10, 0.01, why="less likely")
+    >>> reason_of(chosen, [other], lambda other: False, exact=False)
+    'of what was compared, nothing simpler explains held-out rows as well'
+    >>> reason_of(chosen, [other], lambda other: True, exact=False)
+    'of what was compared, 2 tanh neurons, with fewer numbers, explain held-out rows as well, but: less likely'
+    """
+    simpler = [other for other in others if other.n_parameters < chosen.n_parameters and ties(other)]
+    if exact and not simpler:
+        return "it explains held-out rows to rounding, and of what was compared nothing simpler does"
+    if not simpler:
+        words = "of what was compared, nothing simpler explains held-out rows as well"
+    else:
+        least = min(simpler, key=lambda other: (other.n_parameters, other.loss))
+        verb = "explain" if least.n_hidden > 1 else "explains"
+        against = f", but: {least.why}" if least.why else ""
+        words = f"of what was compared, {least.name}, with fewer numbers, {verb} held-out rows as well{against}"
+    mine = None if chosen.activation is None else chosen.activation.name
+    names = [other.activation.name for other in others if other.activation is not None and ties(other)]
+    rivals = [name for name in dict.fromkeys(names) if name != mine]
+    if mine is not None and rivals and not exact:
+        words += f"; held-out rows alone do not tell it from {', '.join(rivals)}"
+    return words
