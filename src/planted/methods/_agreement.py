@@ -78,7 +78,7 @@ def agreeing(verdict: Verdict, certificate: Certificate, n_rows: float) -> Verdi
     >>> agreeing(verdict, point, 2).reason[-73:], agreeing(verdict, point, 1e6).status
     ('the search ended before a minimum: the loss still falls by 0.06 of itself', 'misfit')
     """
-    if certificate.is_minimum or verdict.facts.explained:
+    if verdict.facts.explained or certificate.is_minimum:
         return verdict
     if certificate.kind == "undecided":
         why = certificate.reason.removeprefix("no finite minimiser: ").partition(";")[0]
