@@ -4,8 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.datasets import load_wine
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor
 from planted.methods import (
@@ -264,6 +268,36 @@ def test_labels_have_their_rivals():
     noise = LabelProblem.of(X, (rng.random(300) < 0.5).astype(float), 2, "tanh", link="logit", free=Free())
     assert "mean" in label_held_out(noise, network, 8)["unbeaten"]
     assert judge(replace(Facts(0.9, np.inf, 300, 8, labels=True, p_value=0.5), **facts)).status != "misfit"
+
+
+def test_logistic_regression_of_separable_labels_is_as_good_as_a_users_own():
+    """Wine is told apart by one linear function: without a penalty its log-odds have no end."""
+    wine = load_wine()
+    problem = LabelProblem.of(wine.data, wine.target.astype(float), 1, "tanh", link="logit", n_classes=3, free=Free())
+    spread = 1 / wine.data.std(axis=0)
+    network = Network(0.1 * spread[None], np.array([[1.0], [0.0], [-1.0]]), "tanh")
+    facts = label_held_out(problem, network, 15)
+    users = make_pipeline(StandardScaler(), LogisticRegression())
+    probability = cross_val_predict(users, wine.data, wine.target, cv=10, method="predict_proba")
+    shares = np.bincount(wine.target) / 178
+    assert facts["linear_loss"] < log_loss(wine.target, probability) / -np.sum(shares * np.log(shares)) + 0.05
+    assert facts["linear_penalty"] > 0
+    reason = judge(replace(Facts(0.9, np.inf, 178, 15, labels=True, p_value=0.5), **facts | {"unbeaten": ("linear",)}))
+    assert "ℓ2-penalised" in reason.reason
+
+
+def test_the_level_of_a_test_stands_beside_its_p_value():
+    """p = 0.0072 speaks for no structure at the level 0.001, and p = 1e-5 against it."""
+    found, none = (judge(Facts(0.1, np.inf, 300, 5, p_value=p)).reason for p in (1e-5, 0.0072))
+    assert "(p = 1e-05, level 0.001)" in found
+    assert "no structure was found in what is left (p = 0.0072, level 0.001)" in none
+
+
+def test_scores_of_refits_say_what_they_are_of():
+    """They stand beside scores of rows left out one by one, which are others."""
+    cause = Cause("width", "3", 0.4, 0.1)
+    reason = judge(Facts(0.4, np.inf, 300, 5, p_value=1e-9, n_hidden=2, network_loss=0.2, cause=cause)).reason
+    assert "R² 0.9 instead of 0.6, both refitted to a part of the rows and scored on the rest" in reason
 
 
 def test_compared_networks_know_their_rivals():

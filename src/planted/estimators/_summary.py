@@ -166,7 +166,7 @@ def scores(estimator: Any) -> list[str]:
     left = [f"{name} {_share(1 - score)}" for name, score in held_out(estimator).items()]
     if left:
         measure = "explained deviance" if hasattr(estimator, "classes_") else "explained variance (R²)"
-        return [f"{measure} of rows left out: {', '.join(left)}"]
+        return [f"{measure} of rows left out one by one: {', '.join(left)}"]
     if hasattr(estimator, "classes_"):
         return []
     return [f"explained variance (R²) of the rows of the fit: {_share(estimator.result_.relative_loss)}"]
@@ -185,7 +185,7 @@ def held_out(estimator: Any) -> dict[str, float]:
     """
     names = {"network_loss": "this network", "linear_loss": "one linear function", "mean_loss": "the mean"}
     if hasattr(estimator, "classes_"):
-        names |= {"linear_loss": "logistic regression", "mean_loss": "the classes' shares"}
+        names |= {"linear_loss": estimator.verdict_.facts.linear_rival, "mean_loss": "the classes' shares"}
     losses = {words: getattr(estimator.verdict_.facts, name) for name, words in names.items()}
     if not math.isfinite(losses["this network"]):
         return {}

@@ -36,7 +36,7 @@ from planted.methods._question import Question
 from planted.methods._reason import reason_of
 from planted.methods._screen_rows import MANY_INPUTS
 from planted.methods._sizes import ATTEMPTS, BEHIND, ERRORS, FIRST_WIDTH, WIDER, Sizes
-from planted.methods._verdict import EXACT, HELD_OUT_FLOOR
+from planted.methods._verdict import EXACT, HELD_OUT_FLOOR, LEVEL
 from planted.methods._wider import wider_network
 from planted.numerics.deadline import passed
 from planted.numerics.precision import float64
@@ -108,7 +108,7 @@ class _Contest(Sizes):
             if self.exact(entry) or p_value >= _PART_LEVEL:
                 made.append(entry)
             else:
-                entry.why = f"a part is missed (p = {p_value:.1g})"
+                entry.why = f"a part is missed (p = {p_value:.1g}, level {_PART_LEVEL:g})"
         return made
 
     def compare_families(self) -> list[Family]:
@@ -249,7 +249,7 @@ class _Contest(Sizes):
             p_value = self.needed(self.on_all(entry).loss, whole, full.numbers - entry.numbers, full.numbers)
             if p_value >= _PART_LEVEL:
                 return entry
-            entry.why = f"a part is missed (p = {p_value:.1g})"
+            entry.why = f"a part is missed (p = {p_value:.1g}, level {_PART_LEVEL:g})"
         return full
 
     # Structure.
@@ -261,7 +261,7 @@ class _Contest(Sizes):
         better = [entry for entry in self.entries.values() if self.loss(entry) < self.loss(chosen)]
         for entry in sorted(better, key=lambda entry: entry.numbers):
             if not self.structured(entry):
-                chosen.why = f"residuals have structure (p = {chosen.p_value:.1g})"
+                chosen.why = f"residuals have structure (p = {chosen.p_value:.1g}, level {LEVEL:g})"
                 return entry
         return chosen
 

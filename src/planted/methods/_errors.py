@@ -67,7 +67,8 @@ class Errors:
         """What a reader must know of the noise and of the errors; empty if nothing."""
         words = ""
         if self.uneven < UNEVEN:
-            words = f", and differs with the inputs (p = {self.uneven:.1g}), which the standard errors allow for"
+            test = f"(p = {self.uneven:.1g}, level {UNEVEN:g})"
+            words = f", and differs with the inputs {test}, which the standard errors allow for"
         if self.loose:
             which = "output of one neuron is" if self.loose == 1 else f"outputs of {self.loose} neurons are"
             words += f"; the {which} known to a third or worse, so that intervals are approximate"

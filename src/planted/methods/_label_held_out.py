@@ -16,14 +16,13 @@ from scipy.special import log_softmax, xlogy
 
 from planted.methods._label_split import standard_error
 from planted.methods._labels import LabelProblem, class_probabilities
+from planted.methods._logistic import Logistic, logistic_regression, ridge
 from planted.methods._verdict import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS
 from planted.networks import Network
 
 _LEAST = 1e-6
 _VANISHING = 1e-10
 _ENTRIES = 20_000_000
-# A penalty too weak to matter, so that separable labels have an answer too.
-_WEAK_PENALTY = 1e6
 
 
 def label_held_out(problem: LabelProblem, network: Network, n_parameters: int) -> dict[str, Any]:
@@ -43,18 +42,21 @@ def label_held_out(problem: LabelProblem, network: Network, n_parameters: int) -
         return {}
     most = max(TESTED_ROWS, _ENTRIES // (problem.unknowns * problem.n_classes))
     facts: dict[str, Any] = {}
+    fit = logistic_regression(problem)
     # A gain that few rows leave open is looked for in more of them.
     for count in (TESTED_ROWS, most):
         some = np.arange(n)
         if n > count:
             some = np.sort(np.random.default_rng(0).choice(n, count, replace=False))
-        facts = _compared(problem, network, n_parameters, some)
+        facts = _compared(problem, network, n_parameters, fit, some)
         if not facts["unbeaten"] or n <= count:
             break
     return facts
 
 
-def _compared(problem: LabelProblem, network: Network, n_parameters: int, some: np.ndarray) -> dict[str, Any]:
+def _compared(
+    problem: LabelProblem, network: Network, n_parameters: int, fit: Logistic, some: np.ndarray
+) -> dict[str, Any]:
     """The facts by the rows at these places."""
     survey = problem.survey
     total = float(survey.total_weight)
@@ -64,7 +66,7 @@ def _compared(problem: LabelProblem, network: Network, n_parameters: int, some: 
     entropy = max(-float(np.sum(xlogy(shares, shares))), 1e-300)
     factor = _factors(problem)[codes]
     own = _network_losses(problem, network, some)
-    linear = _linear_losses(problem, some)
+    linear = _linear_losses(problem, fit, some)
     constant = -np.log(np.maximum(shares[codes] * total - factor, _LEAST) / (total - factor))
 
     def better(rival: np.ndarray, extra: int) -> bool:
@@ -79,7 +81,7 @@ def _compared(problem: LabelProblem, network: Network, n_parameters: int, some: 
         unbeaten.append("linear")
     losses = {"network_loss": own, "linear_loss": linear, "mean_loss": constant}
     facts: dict[str, Any] = {name: float(np.average(loss, weights=weight)) / entropy for name, loss in losses.items()}
-    return facts | {"unbeaten": tuple(unbeaten)}
+    return facts | {"unbeaten": tuple(unbeaten), "linear_penalty": fit.alpha}
 
 
 def _network_losses(problem: LabelProblem, network: Network, some: np.ndarray) -> np.ndarray:
@@ -100,30 +102,23 @@ def _network_losses(problem: LabelProblem, network: Network, some: np.ndarray) -
     return _softmax_losses(np.asarray(network.predict(rows)).reshape(len(some), -1), J, H, codes, _factors(problem))
 
 
-def _linear_losses(problem: LabelProblem, some: np.ndarray) -> np.ndarray:
-    """The same of logistic regression with an intercept."""
-    from sklearn.linear_model import LogisticRegression
-
+def _linear_losses(problem: LabelProblem, fit: Logistic, some: np.ndarray) -> np.ndarray:
+    """The same of logistic regression with an intercept and the penalty that rows held out ask for."""
     survey = problem.survey
-    X = survey.X.reshape(len(survey.y), -1)
-    scale = X.std(axis=0)
-    standard = (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
     codes, m = survey.y.astype(int), problem.n_classes
-    fit = LogisticRegression(C=_WEAK_PENALTY, max_iter=500).fit(standard, codes, sample_weight=survey.weight)
-    design = np.column_stack([np.ones(len(X)), standard])
-    slopes = np.column_stack([fit.intercept_, fit.coef_])
-    outputs = 1 if m == 2 else m
-    values = design @ slopes.T
+    outputs, design = len(fit.slopes), fit.design
+    values = design @ fit.slopes.T
     p = np.exp(_log_probabilities(values))
-    weight = np.ones(len(X)) if survey.weight is None else survey.weight
+    weight = np.ones(len(codes)) if survey.weight is None else survey.weight
     if outputs == 1:
         C = (p[:, 0] * p[:, 1])[:, None, None]
     else:
         C = np.einsum("na,ab->nab", p, np.eye(m)) - p[:, :, None] * p[:, None, :]
     q = design.shape[1]
     H = np.einsum("n,nab,ni,nj->aibj", weight, C, design, design, optimize=True).reshape(outputs * q, outputs * q)
+    H = H + np.diag(np.tile(ridge(fit, float(np.sum(weight))), outputs))
     J = np.einsum("ni,ab->nabi", design[some], np.eye(outputs)).reshape(len(some), outputs, -1)
-    return _softmax_losses(values[some], J, H + np.eye(len(H)) / _WEAK_PENALTY, codes[some], _factors(problem))
+    return _softmax_losses(values[some], J, H, codes[some], _factors(problem))
 
 
 def _factors(problem: LabelProblem) -> np.ndarray:

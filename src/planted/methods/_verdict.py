@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planted.methods._listing import REFITTED, gain, listed, penalised_words
+
 STATUSES = ("recovered", "estimated", "ambiguous", "misfit")
 SUCCESSES = ("recovered", "estimated")
 
@@ -137,6 +139,8 @@ class Facts:
     network_loss, linear_loss, mean_loss : float
         Losses in rows left out of this network, of one linear function and of the mean, over the variance of the
         targets; for labels cross-entropies over that of the classes' shares. NaN where they were not measured.
+    linear_penalty : float
+        Strength of the ℓ2 penalty of logistic regression, chosen by held-out rows.
     unbeaten : tuple of str
         Which of "mean" and "linear" the network is not better than in rows left out.
     n_hidden, enough_neurons : int
@@ -172,6 +176,7 @@ class Facts:
     network_loss: float = float("nan")
     linear_loss: float = float("nan")
     mean_loss: float = float("nan")
+    linear_penalty: float = 0.0
     unbeaten: tuple[str, ...] = ()
     n_hidden: int = 0
     enough_neurons: int = 0
@@ -187,6 +192,11 @@ class Facts:
     def explained(self) -> bool:
         """Whether every row is explained to rounding."""
         return self.relative_loss <= EXACT and self.largest_residual <= ROW_EXACT
+
+    @property
+    def linear_rival(self) -> str:
+        """What the network is compared with, in words."""
+        return f"{penalised_words(self.linear_penalty)}logistic regression" if self.labels else "linear regression"
 
     @property
     def scarce(self) -> bool:
@@ -255,7 +265,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         )
     if (not facts.explained and facts.structure) or (tested and facts.p_value < LEVEL):
         evidence = "" if facts.explained else facts.structure
-        evidence = evidence or f"the residuals have structure (p = {facts.p_value:.1g})"
+        evidence = evidence or f"the residuals have structure (p = {facts.p_value:.1g}, level {LEVEL:g})"
         cause, advice = _cause(facts) if not facts.without_neurons else _nothing_better(facts)
         if facts.relative_loss > 1:
             return "misfit", f"{_share(facts)}; {cause}", advice
@@ -298,7 +308,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
             "Give more rows.",
         )
     if tested:
-        rest = f"no structure was found in what is left (p = {facts.p_value:.2g})"
+        rest = f"no structure was found in what is left (p = {facts.p_value:.2g}, level {LEVEL:g})"
     else:
         rest = "there are too few rows to test what is left"
     noise = f"; {facts.noise}" if facts.noise else ""
@@ -331,7 +341,7 @@ def _or_fewer(facts: Facts, words: str) -> str:
 def _simpler(facts: Facts) -> tuple[str, str] | None:
     """Reason and advice where something simpler predicts rows left out as well."""
     measure = "explained deviance" if facts.labels else "R²"
-    own = f"{measure} {_gain(facts.network_loss)}"
+    own = f"{measure} {gain(facts.network_loss)}"
     if not facts.explained and "mean" in facts.unbeaten:
         if facts.without_neurons:
             return (
@@ -341,15 +351,15 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         rival = "the classes' shares" if facts.labels else "the mean"
         word = "worse than" if facts.network_loss > facts.mean_loss else "not clearly better than"
         return (
-            f"on rows left out the network is {word} {rival} ({own}, {rival} {_gain(facts.mean_loss)}): these rows "
+            f"on rows left out the network is {word} {rival} ({own}, {rival} {gain(facts.mean_loss)}): these rows "
             "show no dependence on the inputs that it could describe, only noise",
             f"Give {_or_fewer(facts, 'other inputs, or more rows')}.",
         )
     if not facts.explained and "linear" in facts.unbeaten:
-        rival = "logistic regression" if facts.labels else "linear regression"
+        rival = facts.linear_rival
         return (
-            f"on rows left out the network is not clearly better than {rival} ({own}, {rival} "
-            f"{_gain(facts.linear_loss)}): one linear function explains this, no neuron is needed",
+            f"on rows left out the network is not clearly better than {rival} ({own}, that "
+            f"{gain(facts.linear_loss)}): one linear function explains this, no neuron is needed",
             f"Use {rival}, or give {_or_fewer(facts, 'more rows')}.",
         )
     if facts.enough_neurons:
@@ -363,17 +373,13 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     return None
 
 
-def _gain(loss: float) -> str:
-    return f"{1 - loss:.3g}"
-
-
 def _cause(facts: Facts) -> tuple[str, str]:
     """What is behind a misfit, and what to try."""
     cause = facts.cause
     if cause is None:
         return _likely_cause(facts)
     measure = "explained deviance" if facts.labels else "R²"
-    instead = f"{measure} {_gain(cause.after)} on rows held out, instead of {_gain(cause.before)}"
+    instead = f"{measure} {gain(cause.after)} instead of {gain(cause.before)}, {REFITTED}"
     if cause.kind == "search":
         return f"the search failed: a new run with the same settings has {instead}", "Try another random_state."
     if cause.kind == "intercept":
@@ -408,7 +414,7 @@ def _cause(facts: Facts) -> tuple[str, str]:
     if cause.after < (1 - WORTH) * cause.before:
         so = ", a difference within its error): these rows are too few to tell what is missing"
     return (
-        f"{none} (at best {measure} {_gain(cause.after)} on rows held out, this network {_gain(cause.before)}{so}",
+        f"{none} (at best {measure} {gain(cause.after)}, this network {gain(cause.before)}, {REFITTED}{so}",
         "Take the network as an approximation, or use another kind of model.",
     )
 
@@ -427,7 +433,7 @@ def _likely_cause(facts: Facts) -> tuple[str, str]:
     others = _others(facts)
     if facts.labels or facts.agreeing_runs is None:
         causes = [*reversed(others), "a failed search"]
-        return _listed(causes), f"Try {_listed([*reversed(others), 'another random_state'])}."
+        return listed(causes), f"Try {listed([*reversed(others), 'another random_state'])}."
     if facts.agreeing_runs > 1:
         runs = f"{facts.agreeing_runs} independent runs of the search ended in the same place"
         if not others:
@@ -437,14 +443,5 @@ def _likely_cause(facts: Facts) -> tuple[str, str]:
         return f"{runs}, so {likelier} {verb} likelier than a failed search", f"Try {likelier}."
     return (
         "independent runs of the search ended in different places, so a failed search is likely",
-        f"Try {_listed(['another random_state', 'more rows', *others])}.",
+        f"Try {listed(['another random_state', 'more rows', *others])}.",
     )
-
-
-def _listed(words: list[str]) -> str:
-    """Words with commas and "or".
-
-    >>> _listed(["a", "b", "c"]), _listed(["a"])
-    ('a, b, or c', 'a')
-    """
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f"{',' * (len(words) > 2)} or {words[-1]}"

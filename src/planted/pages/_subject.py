@@ -205,7 +205,7 @@ def _numbers(recovery: Any, estimator: Any) -> dict[str, Any]:
             "the mean": facts.mean_loss,
         }
         if math.isfinite(facts.network_loss):
-            numbers |= {f"{measure} of rows left out, {name}": 1 - loss for name, loss in losses.items()}
+            numbers |= {f"{measure} of rows left out one by one, {name}": 1 - loss for name, loss in losses.items()}
     noise = getattr(getattr(recovery, "uncertainty", None), "noise", None)
     if noise is not None:
         numbers["standard deviation of the noise"] = noise
