@@ -361,6 +361,16 @@ def test_causes_of_a_misfit_of_labels_are_told_apart(kind, asked):
     assert label_cause(problem, start).kind == kind
 
 
+def test_weights_of_classes_do_not_hide_the_cause_of_a_misfit_of_labels():
+    """Network and rivals are compared in the population that the weights make."""
+    draws = np.random.default_rng(3)
+    rows, factors = draws.standard_normal((1500, 2)), np.array([1.0, 3.0])
+    y = (draws.random(1500) < 1 / (1 + np.exp(-4 * np.tanh(2 * rows[:, 0] + 2)))).astype(float)
+    weight = factors[y.astype(int)]
+    problem = LabelProblem.of(rows, y, 1, "tanh", link="logit", sample_weight=weight, class_weight=factors)
+    assert label_cause(problem, Network([[2.0, 0.0]], [2.0], "tanh")).kind == "intercept"
+
+
 @pytest.mark.parametrize("estimator", [PlantedClassifier(1, "tanh", link="logit"), PlantedConvRegressor(3)])
 def test_time_budgets_of_labels_and_filters_are_kept_and_told(estimator):
     y = np.tanh(X @ [1.0, 2.0, 0.0]) + 0.1 * NOISE

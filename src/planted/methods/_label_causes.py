@@ -47,9 +47,10 @@ def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
     some = random.permutation(random.fold_in(problem.key, 11), len(survey.y))[:_ROWS]
     train, test = (some[places] for places in held_out(survey.X[some], survey.y[some], problem.key))
     few = len(train) < _ROWS_PER_UNKNOWN * problem.unknowns or len(np.unique(survey.y[train])) < problem.n_classes
-    if problem.unknowns > _UNKNOWNS or few or problem.class_weight is not None or problem.loss == "quadratic":
+    if problem.unknowns > _UNKNOWNS or few or problem.loss == "quadratic":
         return None
     by_weight = None if survey.weight is None else survey.weight[test]
+    factor = 1.0 if problem.class_weight is None else problem.class_weight[survey.y[test].astype(int)]
     part = problem.on(survey.part(train), restarts=0)
 
     def losses(asked: LabelProblem, fitted: Network) -> np.ndarray:
@@ -59,7 +60,7 @@ def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
     rivals = [Rival(kind, value, losses(asked, _fit(asked))) for kind, value, asked in _changes(part)]
     shares = part.shares
     entropy = max(-float(np.sum(xlogy(shares, shares))), 1e-300)
-    return HeldOut(entropy, _WORTH, by_weight).cause(own, rivals)[0]
+    return HeldOut(entropy, _WORTH, by_weight, factor=factor).cause(own, rivals)[0]
 
 
 def _changes(part: LabelProblem) -> Iterator[tuple[str, str, LabelProblem]]:

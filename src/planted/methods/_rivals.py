@@ -36,6 +36,8 @@ class HeldOut:
         Weights of the rows.
     floor : float
         Likewise in units of `unit`.
+    factor : float or array (t,)
+        Factors that weights contain and that do not repeat rows, as those of classes.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class HeldOut:
     worth: float
     weight: np.ndarray | None = None
     floor: float = 0.0
+    factor: np.ndarray | float = 1.0
 
     def mean(self, losses: np.ndarray) -> float:
         """The mean loss."""
@@ -57,7 +60,7 @@ class HeldOut:
     def clearly(self, better: np.ndarray, worse: np.ndarray) -> bool:
         """Whether losses are lower than others by more than chance, and by enough to matter."""
         gap = worse - better
-        chance = RIVAL_ERRORS * standard_error(gap, self.weight)
+        chance = RIVAL_ERRORS * standard_error(gap, self.weight, self.factor)
         return self.mean(gap) > max(chance, self.worth * self.mean(worse), self.floor * self.unit)
 
     def cause(self, own: np.ndarray, rivals: Sequence[Rival]) -> tuple[Cause, Rival | None]:
