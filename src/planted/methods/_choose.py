@@ -284,7 +284,9 @@ class _Contest(Sizes):
         Likelihoods are Gaussian with the price that the Bayesian information criterion asks for a number.
         """
         best = min(finalists, key=self.loss)
-        tying = [entry for entry in finalists if self.ties(entry, best, _FINAL_ERRORS)]
+        # More numbers than the best one has are no reason to be worse by more than one standard error.
+        errors = {id(entry): _FINAL_ERRORS if entry.numbers <= best.numbers else 1.0 for entry in finalists}
+        tying = [entry for entry in finalists if self.ties(entry, best, errors[id(entry)])]
         without = [entry for entry in tying if entry.family is None]
         for entry in tying if without else ():
             entry.why = entry.why or "no neuron is needed" * (entry.family is not None)
