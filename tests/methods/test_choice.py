@@ -286,3 +286,10 @@ def test_a_width_search_that_finds_no_wider_network_says_nothing_of_width(monkey
     contest = _Contest(Problem.of(X, X[:, 0] + 0.3 * rows(60, 1)[:, 0], 1), Question())
     monkeypatch.setattr(contest, "most", lambda family: 1)
     assert contest.wider(contest.compare_families()) is None
+
+
+def test_a_simpler_network_that_held_out_rows_prefer_needs_no_f_test():
+    # Three rows a number: without an intercept the F-test on all rows has p = 0.004.
+    data = make_planted(150, 20, 2, activation="tanh", weights="gaussian", output="mixed", noise=0.3, random_state=8)
+    est = PlantedRegressor(2, activation="tanh", random_state=0).fit(data.X, data.y)
+    assert est.choice_.chosen.name == "2 tanh neurons"

@@ -244,7 +244,9 @@ class _Contest(Sizes):
             if not self.ties(entry, full):
                 entry.why = _LESS
                 continue
-            if self.exact(entry):
+            mean, error = self.excess(entry, full)
+            # Where rows are few for their numbers an F-test finds parts that rows held out are the worse for.
+            if self.exact(entry) or mean < -_FINAL_ERRORS * error:
                 return entry
             p_value = self.needed(self.on_all(entry).loss, whole, full.numbers - entry.numbers, full.numbers)
             if p_value >= _PART_LEVEL:
