@@ -13,6 +13,7 @@ from planted.methods import Free, LabelProblem, Problem, Start, recover
 from planted.methods._collinear import dependence_advice
 from planted.methods._label_held_out import _linear_losses
 from planted.methods._limits import limit_of
+from planted.methods._logistic import Logistic
 from planted.methods._row_facts import neuron_numbers
 from planted.objectives import LogisticLikelihood
 from planted.rows import Survey
@@ -98,8 +99,8 @@ def test_weighted_classes_of_a_linear_truth_are_not_blamed_on_the_inputs():
     for weight in (None, "balanced"):
         est = PlantedClassifier(1, "tanh", link="logit", class_weight=weight, random_state=0).fit(rows, y)
         assert est.result_.status == "ambiguous"
-        assert "not clearly better than logistic regression" in est.result_.reason
-        assert est.result_.advice == "Use logistic regression, or give more rows."
+        assert "not clearly better than ℓ2-penalised" in est.result_.reason
+        assert est.result_.advice == "Use ℓ2-penalised (0.01, by held-out rows) logistic regression, or give more rows."
 
 
 def test_labels_that_a_neuron_tells_apart_on_one_side_are_not_called_noise():
@@ -129,8 +130,11 @@ def test_rows_of_weighted_classes_are_left_out_with_their_weight():
         fit = LogisticRegression(C=1e6, max_iter=1000)
         fit.fit(few[others], codes[others], sample_weight=factors[codes[others].astype(int)])
         one_by_one.append(-fit.predict_log_proba(few[[i]])[0, int(codes[i])])
-    left_out = _linear_losses(problem, np.arange(60))
-    counted = _linear_losses(replace(problem, class_weight=None), np.arange(60))
+    whole = LogisticRegression(C=1e6, max_iter=1000).fit(few, codes, sample_weight=factors[codes.astype(int)])
+    design = np.column_stack([np.ones(60), few])
+    regression = Logistic(design, np.column_stack([whole.intercept_, whole.coef_]), 0.0)
+    left_out = _linear_losses(problem, regression, np.arange(60))
+    counted = _linear_losses(replace(problem, class_weight=None), regression, np.arange(60))
     error = np.abs(left_out - one_by_one).max()
     # One Newton step is not the whole way.
     assert error < 0.1

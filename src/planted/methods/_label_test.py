@@ -85,6 +85,9 @@ def label_p_value(problem: LabelProblem, network: Network, seed: int = 0) -> flo
     if problem.class_weight is not None:
         spread += sum(_excess(rows.by_class(part, K, weight[part]), white) for part in parts)
     multiple = max(spread, 1e-9) / (2 * freedom)
+    if multiple > freedom:
+        # All of T is from labels that the network has as good as impossible: there is less than one degree of freedom.
+        return float("nan")
     return float(chi2.sf(statistic / multiple, freedom / multiple))
 
 
