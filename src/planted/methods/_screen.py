@@ -31,6 +31,8 @@ _BRIEF, _BRIEF_POLISH = (6, 0.9), (3, 0.98)
 # Loss relative to what a linear function leaves: where decay ends, and where nothing is left.
 _PROMISING, _NOTHING = 1e-7, 1e-26
 _BIAS, _ANOTHER = 0.5, 2**31
+# Widest new start whose neurons are joined one by one.
+_ONE_BY_ONE = 12
 _LEAST_ROWS, _MEMBER_ROWS, _ROWS_PER_NUMBER = 1000, 2000, 12
 # Rows a number that a network needs.
 _MARGIN = 1.3
@@ -145,11 +147,14 @@ class Path:
         return weights if bias is None else np.column_stack([weights, bias])
 
     def retry(self, width: int, wider: int, number: int) -> None:
-        """Another network of this width from a new start, wider and joined one by one; it stays if it is better."""
+        """Another network of this width from a new start, wider and joined; it stays if it is better.
+
+        Few neurons are joined one by one: many at a time may join what should stay apart.
+        """
         other = Path(self.table, self.fold, self.family, self.allowed, random.fold_in(self.key, _ANOTHER + number))
         first = max(width, min(wider, self.widest))
         other.fresh(first)
-        for narrower in range(first - 1, width - 1, -1):
+        for narrower in range(first - 1, width - 1, -1) if first <= _ONE_BY_ONE else ():
             other.at(narrower)
         self._best(other.at(width))
 

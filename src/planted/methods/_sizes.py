@@ -23,7 +23,8 @@ WIDER = 1.5
 """How much wider another start is than what it is joined down to."""
 # Widths in a row that explain held-out rows less well before narrower ones are given up.
 _HOPELESS = 3
-# The same for new starts of narrower ones, and how many starts each of them gets.
+# The same for new starts of narrower ones where neurons are few, and how many starts each of them gets. A start of many
+# neurons takes long, and how many of them there are says little.
 _GIVEN_UP, _STARTS = 2, 3
 
 
@@ -66,10 +67,10 @@ class Sizes(Entries):
             width = width - 1 if width <= FIRST_WIDTH else max(FIRST_WIDTH, 3 * width // 4)
             tied = not self.outside(family, width) and self.ties(self.wide(family, width), self.best_of(family))
             behind = 0 if tied else behind + 1
-        width, behind = self.simplest_of(family).width, 0
-        while width > 1 and behind < _GIVEN_UP and not passed() and not self.outside(family, width - 1):
-            width, tied = width - 1, False
-            for attempt in range(_STARTS, 0, -1):
+        width, behind, few = self.simplest_of(family).width, 0, True
+        while width > 1 and behind < (_GIVEN_UP if few else 1) and not passed() and not self.outside(family, width - 1):
+            width, tied, few = width - 1, False, width <= FIRST_WIDTH
+            for attempt in range(_STARTS if few else ATTEMPTS, 0, -1):
                 tied = tied or self.ties(self.again(family, width, attempt), self.best_of(family))
             behind = 0 if tied else behind + 1
 
