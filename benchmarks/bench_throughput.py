@@ -5,7 +5,8 @@
 A gradient of n rows, d inputs and k neurons is two products of large matrices, X Wᵀ and UᵀX; a Gauss–Newton product
 is three, X Wᵀ, X Vᵀ and UᵀX. These are timed alone, on the same rows in one piece and in blocks of 8,192, by NumPy's
 library and by JAX, by JAX once more as W Xᵀ and Uᵀ (k, n) times X, and so in the blocks that our rows are cut into
-with W and V in one matrix, all in turns in one process; the fastest of the six is what the machine can do. Calls are
+with W and V in one matrix, one block or two in a turn of the loop, all in turns in one process; the fastest of the
+seven is what the machine can do. Calls are
 repeated for a tenth of a second before they are timed for another: threads of NumPy's library go on waiting for work
 for some time, which the next computation would pay for. The mean call of a turn counts, since single calls differ by
 factors where the machine is a virtual one, and the ratio of medians over turns is printed. With "processor" the
