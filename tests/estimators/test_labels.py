@@ -172,6 +172,17 @@ def test_weights_are_repeated_rows(three):
     assert weighted.result_.relative_loss == pytest.approx(repeated.result_.relative_loss, rel=1e-8)
 
 
+def test_a_class_whose_rows_all_have_weight_zero_is_none(three):
+    X, names, _ = three
+    names = names[:400]
+    rest, settings = names != names[0], {"link": "logit", "restarts": 0, "random_state": 0}
+    est = PlantedClassifier(1, "tanh", **settings).fit(X[:400], names, sample_weight=rest)
+    assert list(est.classes_) == sorted(set(names[rest]))
+    last = names == est.classes_[-1]
+    with pytest.raises(ValueError, match="only one class"):
+        PlantedClassifier(1, "tanh", **settings).fit(X[:400], names, sample_weight=last)
+
+
 def test_held_out_rows_do_not_depend_on_how_often_a_row_is_given():
     X, y = drawn(TWO, 200)
     key, times = np.array([3, 4], np.uint32), np.arange(200) % 3 + 1

@@ -248,11 +248,23 @@ def assumptions(
     >>> {row.name: row.status for row in table}["weights are orthogonal"]
     'holds'
     """
+    act = activations.get(activation) if activation is not None else None
+    return _table(None if X is None else as_matrix("X", X), network, act, mu, lam)
+
+
+def _table(
+    inputs: np.ndarray | None,
+    network: Network | None,
+    act: Activation | None,
+    mu: float | None = None,
+    lam: float | None = None,
+) -> list[Assumption]:
+    """The rows of the table for inputs (n, d), a network and its activation, as many as are given."""
     rows: list[Assumption] = []
-    inputs = None if X is None else as_matrix("X", X)
     if network is not None and not network.n_hidden:
         network = None
-    act = activations.get(activation) if activation is not None else network.activation if network is not None else None
+    if act is None and network is not None:
+        act = network.activation
     if inputs is not None:
         rows += _of_inputs(inputs)
     if act is not None:
@@ -282,6 +294,6 @@ def assumptions_of(objective: Objective, params: Params) -> list[Assumption]:
     # The theorems are about one output.
     single = "weights" in named(params) and np.ndim(named(params).get("output", objective.output)) <= 1
     network = cast(Network | None, objective.network(params) if single else None)
-    rows = assumptions(X, network, objective.activation)
+    rows = _table(X, network, objective.activation)
     rows += [] if objective.constants is None else _of_constants(objective.constants)
     return rows + list(score_assumptions(objective, params))

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from planted.networks import AT_KINK
 from planted.numerics.decompositions import svd
 from planted.numerics.precision import float64
 from planted.objectives import Flat, flatten, named
 
-_AT_KINK = 1e-9
 _ASIDE = 1e-7
 _INDEPENDENT = 1e-6
 _LARGEST = 20_000_000
@@ -51,7 +51,7 @@ def kink_normals(objective: Any, params: Any) -> tuple[np.ndarray, np.ndarray] |
     kinks = np.asarray(objective.activation.kinks)
     nearest = np.min(np.abs(z[..., None] - kinks), axis=-1)
     reach = np.maximum(sizes + np.abs(kinks).max(), 1e-300)
-    on = (nearest <= _AT_KINK * reach) & (counts & np.any(X != 0, axis=1))[:, None]
+    on = (nearest <= AT_KINK * reach) & (counts & np.any(X != 0, axis=1))[:, None]
     places = np.argwhere(on)
     normals = []
     for row, neuron in places.tolist():

@@ -178,6 +178,7 @@ class PlantedEstimator(Presented, BaseEstimator):
                 raise ValueError("the sum of sample_weight leaves float64: divide the weights by their largest one")
             counts = weight > 0
             inputs, targets, weight = inputs[counts], targets[counts], weight[counts]
+        targets = self._coded(targets)
         check_scale(float(np.max(np.abs(inputs), initial=0.0)))
         unit = target_unit(targets) if self.scales_targets else 1.0
         looked = Survey.of(inputs, targets / unit, weight)
@@ -188,6 +189,10 @@ class PlantedEstimator(Presented, BaseEstimator):
             self._recover(replace(problem, key=key))
         if unit != 1.0:
             self.result_ = self.result_.in_units(unit)
+
+    def _coded(self, targets: np.ndarray) -> np.ndarray:
+        """Numbers for the targets of the rows that count."""
+        return targets
 
     @float64
     def _fit_chunks(

@@ -225,9 +225,13 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         kind = type_of_target(labels, input_name="y", raise_unknown=True)
         if kind not in ("binary", "multiclass"):
             raise ValueError(f"Unknown label type: {kind}. Labels are a column of classes, two or more.")
-        classes, codes = np.unique(labels, return_inverse=True)
+        return inputs, labels
+
+    def _coded(self, targets: np.ndarray) -> np.ndarray:
+        """0, 1, … for the classes, which are those of rows with a positive weight."""
+        classes, codes = np.unique(targets, return_inverse=True)
         self._set_classes(classes)
-        return inputs, codes.astype(np.float64)
+        return codes.astype(np.float64)
 
     def _rows(self, rows: ChunkedRows, looked: Survey) -> tuple[ChunkedRows, Survey]:
         """The values that the targets take become 0, 1, …"""

@@ -106,6 +106,7 @@ class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
 
     def _check_settings(self) -> None:
         checked_budget(self.time_budget)
+        activations.get(self.activation)
         if count("n_filters", self.n_filters) > MOST_NEURONS:
             raise ValueError(f"n_filters is at most {MOST_NEURONS:,}, not {self.n_filters!r}")
         if self.n_patches is not None:
@@ -113,7 +114,6 @@ class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
         count("max_iterations", self.max_iterations)
         if not isinstance(self.whiten, (bool, np.bool_)):
             raise ValueError(f"whiten must be True or False, not {self.whiten!r}")
-        activations.get(self.activation)
 
     def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         rows, targets = validate_data(self, X, y, dtype=np.float64, allow_nd=True, y_numeric=True, ensure_min_samples=2)

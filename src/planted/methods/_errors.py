@@ -22,9 +22,9 @@ from scipy.stats import chi2
 from planted.certificates import Uncertainty, crossing_scores, error_ratios, kink_jumps, uncertainty
 from planted.methods._observations import Observations
 from planted.methods._problem import Problem
-from planted.methods._row_facts import neuron_numbers, off_kinks, open_neurons, rounding_noise
+from planted.methods._row_facts import neuron_numbers, open_neurons
 from planted.methods._verdict import EXACT, LEVERAGE_ENTRIES, LOOSE, NOISELESS, UNEVEN
-from planted.networks import ConvNetwork, Network
+from planted.networks import ConvNetwork, Network, off_kinks, rounding_noise
 from planted.numerics.decompositions import svd
 from planted.numerics.precision import to_jax
 from planted.objectives import curvature_matrix, score_matrix

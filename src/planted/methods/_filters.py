@@ -20,9 +20,8 @@ from planted.methods._observations import observations
 from planted.methods._problem import Problem, problem_of
 from planted.methods._recovery import Recovery, Start
 from planted.methods._residual_test import residual_p_value
-from planted.methods._row_facts import counting_rows, largest_residual, off_kinks, rounding_noise
 from planted.methods._verdict import EXACT, OUT_OF_TIME, ROUNDED, Facts, Verdict, judge
-from planted.networks import ConvNetwork
+from planted.networks import ConvNetwork, counting_rows, largest_residual, off_kinks, rounding_noise
 from planted.numerics.deadline import finishing, passed
 from planted.numerics.precision import float64
 from planted.objectives import ConvChart, ConvFilters, ConvSquared, Filters, SharedFilter, SquaredError

@@ -18,15 +18,10 @@ from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
 from planted.methods._refine import finish
 from planted.methods._residual_test import residual_p_value
-from planted.methods._row_facts import (
-    confirmed,
-    counting_rows,
-    exchangeable,
-    largest_residual,
-    thin_neuron,
-)
+from planted.methods._row_facts import confirmed, exchangeable, thin_neuron
 from planted.methods._smaller import fewer_neurons
 from planted.methods._verdict import EXACT, OUT_OF_TIME, ROUNDED, Facts, judge
+from planted.networks import counting_rows, largest_residual
 from planted.numerics.deadline import finishing
 from planted.numerics.precision import float64
 from planted.rows import ChunkedRows

@@ -21,9 +21,9 @@ from planted.methods._labels import LabelProblem
 from planted.methods._limits import PENALTY, Limit, limit_of
 from planted.methods._method import records
 from planted.methods._recovery import Recovery, Start
-from planted.methods._row_facts import counting_rows
 from planted.methods._verdict import ACCURATE, OUT_OF_TIME, Facts, judge
 from planted.names import LABEL_LOSSES
+from planted.networks import counting_rows
 from planted.numerics import random
 from planted.numerics.deadline import finishing
 from planted.numerics.precision import float64

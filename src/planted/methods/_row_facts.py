@@ -1,4 +1,4 @@
-"""What rows say of a network: which of them count, what they leave open, and how well each is explained."""
+"""What rows leave open of a network, in words."""
 
 from __future__ import annotations
 
@@ -7,18 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from planted.methods._orient import one_sided
-from planted.methods._verdict import (
-    AT_KINK,
-    INACTIVE,
-    LARGE_ROWS,
-    LEVERAGE,
-    LEVERAGE_ENTRIES,
-    PRECISE,
-    SILENT,
-    SINGULAR,
-    SPARE,
-)
-from planted.networks import ConvNetwork, Kind, Network
+from planted.methods._verdict import LEVERAGE, LEVERAGE_ENTRIES, PRECISE, SILENT, SINGULAR, SPARE
+from planted.networks import AT_KINK, INACTIVE, ConvNetwork, Network, distinct_rows, off_kinks
 from planted.numerics.decompositions import svd
 
 _SPANNING = 10
@@ -37,36 +27,6 @@ def neuron_numbers(network: Network | ConvNetwork, X: np.ndarray) -> list[int]:
     return [int(rank) + 1 for rank in ranks]
 
 
-def off_kinks(network: Kind, X: np.ndarray) -> np.ndarray:
-    """Which rows of X (n, …) no neuron has on a kink of its activation, where rounding decides whether it is active.
-
-    >>> off_kinks(Network([[1.0, -1.0]], [1.0]), np.array([[1.0, 1.0], [2.0, 1.0]]))
-    array([False,  True])
-    """
-    if not network.activation.kinks:
-        return np.ones(len(X), bool)
-    z, bound = network.preactivations(X), network.reach(X)
-    near = [np.abs(z - kink) <= AT_KINK * (bound + abs(kink)) for kink in network.activation.kinks]
-    return ~np.any(near, axis=(0, 2))
-
-
-def counting_rows(network: Kind, X: np.ndarray) -> int:
-    """Distinct rows of X (n, …) in which some neuron is active: those that say something about the weights.
-
-    >>> counting_rows(Network([[1.0]], [1.0]), np.array([[1.0], [1.0], [2.0], [-1.0]]))
-    2
-    """
-    return len(_distinct(X[network.speaking(X, INACTIVE) & off_kinks(network, X)]))
-
-
-def _distinct(X: np.ndarray) -> np.ndarray:
-    """Places of the distinct rows of X (n, …)."""
-    if not X.size:
-        return np.arange(0)
-    rows = np.ascontiguousarray(X.reshape(len(X), -1)) + 0.0
-    return np.unique(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))), return_index=True)[1]
-
-
 def thin_neuron(network: Network, X: np.ndarray) -> str:
     """Which neuron is active in hardly more distinct rows than it has numbers of its own, in words.
 
@@ -79,7 +39,7 @@ def thin_neuron(network: Network, X: np.ndarray) -> str:
     outputs = np.atleast_2d(network.output).shape[0]
     numbers = network.n_features + (network.bias is not None) + outputs - (network.activation.homogeneity is not None)
     for i in np.flatnonzero(counts < 4 * (numbers + SPARE)):
-        count = len(_distinct(X[(active & smooth)[:, i]]))
+        count = len(distinct_rows(X[(active & smooth)[:, i]]))
         if count * outputs < numbers + SPARE:
             number = neuron_numbers(network, X)[i]
             return f"neuron {number} is active in {count} distinct rows, hardly more than its {numbers} numbers"
@@ -136,7 +96,7 @@ def confirmed(network: Network, X: np.ndarray, n_parameters: int, intercept: boo
     (True, False)
     """
     inputs = X.reshape(len(X), -1)
-    active = network.speaking(inputs, INACTIVE) & off_kinks(network, X)
+    active = network.speaking(inputs) & off_kinks(network, X)
     rows = inputs[active]
     if not len(rows) or len(rows) * n_parameters > LEVERAGE_ENTRIES:
         return False
@@ -151,30 +111,6 @@ def confirmed(network: Network, X: np.ndarray, n_parameters: int, intercept: boo
     if network.n_hidden == 1 and len(inputs) - len(rows) >= SILENT:
         return True
     return bool(np.max(np.sum(basis**2, axis=1)) < LEVERAGE)
-
-
-def largest_residual(network: Kind, X: np.ndarray, y: np.ndarray) -> float:
-    """The largest |prediction − y| over rows, relative to the terms that add up to the prediction and the target.
-
-    >>> largest_residual(Network([[1.0]], [2.0]), np.array([[1.0]]), np.array([2.0]))
-    0.0
-    """
-    terms, residual = network.terms(X), np.abs(network.predict(X) - y)
-    # Rows where all neurons are silent are compared to a typical row.
-    size = terms + np.abs(y) + 1e-3 * np.median(terms + np.abs(y), axis=0)
-    return float(np.max(residual / np.maximum(size, 1e-300)))
-
-
-def rounding_noise(network: Kind, X: np.ndarray, y: np.ndarray) -> float:
-    """Standard deviation of the rounding of a row's prediction and target: ε times the terms that add up to it.
-
-    >>> rounding_noise(Network([[1.0]], [2.0]), np.array([[1.0]]), np.array([2.0])) < 1e-14
-    True
-    """
-    some = slice(0, LARGE_ROWS)
-    rows, targets = X[some], np.abs(y[some])
-    total = network.rounding(rows) + targets.reshape(len(rows), -1).sum(axis=1)
-    return float(np.finfo(float).eps * np.sqrt(np.mean(total**2)))
 
 
 def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -> str:

@@ -70,10 +70,6 @@ TESTED_UNKNOWNS = 1000
 """Unknowns above which the residual test leaves the network's derivatives out."""
 LARGE_ROWS = 50_000
 """Rows at most that are looked at where a part of them says enough."""
-INACTIVE = 1e-12
-"""A slope below which a neuron is silent."""
-AT_KINK = 1e-9
-"""The distance from a kink, relative to the terms of the pre-activation, at which rounding decides the side."""
 LEVERAGE_ENTRIES = 2_000_000
 """Entries of the derivatives above which no leverages are computed."""
 SINGULAR = 1e-10

@@ -4,12 +4,15 @@ from planted.networks._convert import ConversionError
 from planted.networks._dense import Network
 from planted.networks._export import export_network
 from planted.networks._format import ModelFileError
-from planted.networks._kind import KINDS, Kind, from_arrays, load_model, model_about, model_signature
+from planted.networks._kind import AT_KINK, INACTIVE, KINDS, Kind, from_arrays, load_model, model_about, model_signature
 from planted.networks._matching import Match, match, permutation_error
+from planted.networks._on_rows import counting_rows, distinct_rows, largest_residual, off_kinks, rounding_noise
 from planted.networks._shared_filter import ConvNetwork, as_patches
 from planted.networks._signature import Signature, versions
 
 __all__ = [
+    "AT_KINK",
+    "INACTIVE",
     "KINDS",
     "ConvNetwork",
     "ConversionError",
@@ -19,12 +22,17 @@ __all__ = [
     "Network",
     "Signature",
     "as_patches",
+    "counting_rows",
+    "distinct_rows",
     "export_network",
     "from_arrays",
+    "largest_residual",
     "load_model",
     "match",
     "model_about",
     "model_signature",
+    "off_kinks",
     "permutation_error",
+    "rounding_noise",
     "versions",
 ]

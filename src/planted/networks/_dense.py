@@ -186,11 +186,11 @@ class Network(Kind):
         errors = (np.abs(self.activation.derivative(z)) * self.reach(X) + np.abs(self.activation(z))) @ output
         return errors if self.skip is None else errors + np.abs(self.rows(X)) @ np.abs(np.atleast_2d(self.skip)).sum(0)
 
-    def speaking(self, X: np.ndarray, least: float) -> np.ndarray:
+    def speaking(self, X: np.ndarray) -> np.ndarray:
         """As of every kind; all rows where there is a linear part, or no neuron."""
         if self.skip is not None or not self.n_hidden:
             return np.ones(len(X), bool)
-        return super().speaking(X, least)
+        return super().speaking(X)
 
     def jacobian(self, X: ArrayLike, *, intercept: bool = False) -> np.ndarray:
         r"""∂f_o(x_r)/∂θ as an array (n, m, p), m outputs, at rows X (n, d): nothing is compiled.

@@ -15,6 +15,10 @@ from planted.activations import Activation
 from planted.networks._format import Form, ModelFileError, read_model, stored_about, stored_activation, write_model
 from planted.networks._signature import Signature, stored_signature
 
+INACTIVE = 1e-12
+"""A slope below which a neuron is silent."""
+AT_KINK = 1e-9
+"""The distance from a kink, relative to the terms of the pre-activation, at which rounding decides the side."""
 KINDS: dict[str, type[Kind]] = {}
 """Kinds of networks by the name of their model files."""
 
@@ -76,9 +80,9 @@ class Kind(ABC):
     def rounding(self, X: np.ndarray) -> np.ndarray:
         """The same (n,) over all outputs, with what the rounding of pre-activations does to them."""
 
-    def speaking(self, X: np.ndarray, least: float) -> np.ndarray:
-        """Which rows (n,) say something about the weights: those where some slope of φ is above `least`."""
-        return np.any(np.abs(self.activation.derivative(self.preactivations(X))) > least, axis=1)
+    def speaking(self, X: np.ndarray) -> np.ndarray:
+        """Which rows (n,) say something about the weights: those where some neuron is not silent."""
+        return np.any(np.abs(self.activation.derivative(self.preactivations(X))) > INACTIVE, axis=1)
 
     def save(
         self,

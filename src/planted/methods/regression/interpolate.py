@@ -17,9 +17,8 @@ from planted.methods._finish import worst_row
 from planted.methods._method import Method
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
-from planted.methods._row_facts import counting_rows
 from planted.methods._verdict import EXACT, ROUNDED, Facts, judge
-from planted.networks import Network
+from planted.networks import Network, counting_rows
 from planted.numerics import random
 from planted.numerics.precision import float64
 from planted.objectives import unflatten
