@@ -5,8 +5,8 @@
 A gradient of n rows, d inputs and k neurons is two products of large matrices, X Wᵀ and UᵀX; a Gauss–Newton product
 is three, X Wᵀ, X Vᵀ and UᵀX. These are timed alone, on the same rows in one piece and in blocks of 8,192, by NumPy's
 library and by JAX, by JAX once more as W Xᵀ and Uᵀ (k, n) times X, and so in the blocks that our rows are cut into
-with W and V in one matrix, one block or two in a turn of the loop, all in turns in one process; the fastest of the
-seven is what the machine can do. Calls are
+with W and V in one matrix, one block or two in a turn of the loop, and as our sums are taken: in pieces, each core a
+part of the rows. All run in turns in one process; the fastest of the eight is what the machine can do. Calls are
 repeated for a tenth of a second before they are timed for another: threads of NumPy's library go on waiting for work
 for some time, which the next computation would pay for. The mean call of a turn counts, since single calls differ by
 factors where the machine is a virtual one, and the ratio of medians over turns is printed. With "processor" the
@@ -32,17 +32,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from planted import activations
-from planted.objectives import Squared, curvature_product
-from planted.rows import ArrayRows
+from planted.objectives import Squared, curvature_product, evaluate_with_gradient
+from planted.rows import ArrayRows, on_cores
 
 SIZES = ((262_144, 20, 10), (65_536, 50, 50), (65_536, 100, 100), (32_768, 200, 200))
 BLOCK = 8192
 _AT_REST = _TIMED = 0.1
-
-
-@jax.jit
-def _gradient(loss: Squared, params: Any) -> Any:
-    return loss.traced_value_and_gradient(params)
 
 
 @jax.jit
@@ -89,6 +84,11 @@ def _at_once(blocks: Any, weights: tuple[Any, ...], u: Any, unroll: int = 1) -> 
     return jax.lax.scan(add, start, (blocks, u), unroll=unroll)[0]
 
 
+def _of_a_piece(block: Any, weights: tuple[Any, ...]) -> Any:
+    """The same for some rows whose targets are u."""
+    return block["y"].T @ block["x"], (jnp.concatenate(weights) @ block["x"].T)[:, 0]
+
+
 def _numpy_blocks(x: np.ndarray, weights: tuple[np.ndarray, ...], u: np.ndarray) -> np.ndarray:
     total = np.zeros_like(weights[0])
     for start in range(0, len(x), BLOCK):
@@ -119,9 +119,10 @@ def compared(
         def cut(size: int) -> tuple[Any, Any]:
             return held[0].reshape(-1, size, d), jnp.asarray(u.reshape(-1, size, k).transpose(0, 2, 1).copy())
 
+        shared = on_cores(ArrayRows(held[0], held[1]), k)
         across, own = cut(BLOCK), cut(loss.rows.blocks["x"].shape[1])
         for what, count, ours in (
-            ("gradient", 1, lambda: _gradient(loss, params)),
+            ("gradient", 1, lambda: evaluate_with_gradient(loss, params)),
             ("Gauss–Newton product", 2, lambda: curvature_product(loss, params, direction)),
         ):
             ways: dict[str, Callable[[], Any]] = {
@@ -131,6 +132,7 @@ def compared(
                 "JAX across": lambda count=count: _across(across[0], several[:count], across[1]),
                 "JAX at once": lambda count=count: _at_once(own[0], several[:count], own[1]),
                 "JAX at once, two blocks": lambda count=count: _at_once(own[0], several[:count], own[1], 2),
+                "JAX, a part for each core": lambda count=count: shared.sum(_of_a_piece, several[:count]),
                 "NumPy": lambda count=count: ([x @ w.T for w in (weights, other)[:count]], u.T @ x),
                 "NumPy in blocks": lambda count=count: _numpy_blocks(x, (weights, other)[:count], u),
                 "activation, JAX": lambda: by_jax(held[1]),

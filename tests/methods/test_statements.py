@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor
+from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, datasets
 from planted.methods import (
     LABELS,
     Facts,
@@ -438,3 +439,16 @@ def test_advice_on_dependent_inputs_tells_copies_from_constants():
     constant = np.column_stack([X, np.ones(300)])
     assert dependence_advice(Survey.of(constant, NOISE), free) == "Drop the input 3, which is constant."
     assert dependence_advice(Survey.of(X, NOISE), Free(bias=True)) == ""
+
+
+def test_rows_that_alone_are_not_explained_are_counted():
+    """Three rows of four hundred are wrong, where the only neuron is silent, so that the others are explained still."""
+    data = datasets.make_planted(400, 3, 1, random_state=3)
+    silent = np.flatnonzero(data.y == 0)[:3]
+    y = data.y.copy()
+    y[silent] = 1.0
+    with pytest.warns(ConvergenceWarning):
+        est = PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(data.X, y)
+    assert est.result_.status == "misfit"
+    assert "what is left is in 3 of 400 rows, and all others are explained to rounding" in est.result_.reason
+    assert "hardly come" not in est.result_.reason

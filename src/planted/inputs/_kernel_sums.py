@@ -11,29 +11,18 @@ one a core: NumPy lets go of the interpreter in products and exponentials alike.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+
+from planted.numerics.threads import cores, one_thread
 
 # A tile of weights of this size stays in the processor's cache.
 _QUERIES, _POINTS = 500, 1000
 # Points whose features are in memory at once.
 _CHUNK = 16_000
 _LEAST_LOG = -1e30
-
-
-@lru_cache(maxsize=1)
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def kernel_sums(
@@ -90,7 +79,7 @@ def kernel_sums(
             sums[mine] = sums[mine] * shrink[:, None] + weight @ features[here]
             squares[mine] = squares[mine] * shrink**2 + np.einsum("ij,ij->i", weight, weight)
 
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(_cores()) as pool:
+    with one_thread(), ThreadPoolExecutor(cores()) as pool:
         for first in range(0, n, _CHUNK):
             x = points[first : first + _CHUNK]
             half = 0.5 * scale * np.sum(x * x, axis=1, keepdims=True)

@@ -13,20 +13,22 @@ from planted.methods._causes import misfit_cause
 from planted.methods._collinear import dependence_advice, shortest_weights
 from planted.methods._errors import errors_of
 from planted.methods._limits import Limit, limit_of
-from planted.methods._observations import observations
+from planted.methods._observations import Observations, observations
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
 from planted.methods._refine import finish
 from planted.methods._residual_test import residual_p_value
 from planted.methods._row_facts import confirmed, exchangeable, thin_neuron
 from planted.methods._smaller import fewer_neurons
-from planted.methods._verdict import EXACT, OUT_OF_TIME, ROUNDED, Facts, judge
-from planted.networks import counting_rows, largest_residual
+from planted.methods._verdict import EXACT, OUT_OF_TIME, ROUNDED, ROW_EXACT, Facts, judge
+from planted.networks import Network, counting_rows, largest_residual, residual_sizes
 from planted.numerics.deadline import finishing
 from planted.numerics.precision import float64
 from planted.rows import ChunkedRows
 
 _BLOCK = 65_536
+# The share of rows up to which what is left in them alone is no noise.
+_FEW_ROWS = 0.05
 
 
 @float64
@@ -67,6 +69,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         remedy=dependence or limit.advice,
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
+        odd_rows="" if exact else _odd_rows(network, data),
         noise=_noise(done.loss, problem.n_outputs) + about.words,
         remark="; ".join(remark for remark in remarks if remark),
         agreeing_runs=start.details.get("agreeing_runs"),
@@ -101,6 +104,19 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         descents=done.descents,
         details=details,
     )
+
+
+def _odd_rows(network: Network, data: Observations) -> str:
+    """How many rows are not explained where all but a few are, to rounding, in words: noise would be in every row.
+
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> _odd_rows(Network([[1.0]], [1.0]), Observations(X, np.maximum(X[:, 0], 0) + (X[:, 0] < -0.97)))
+    '2 of 100 rows'
+    """
+    if not network.n_hidden:
+        return ""
+    left = int(np.sum(residual_sizes(network, data.X, data.y) > ROW_EXACT))
+    return f"{left:,} of {len(data.X):,} rows" if 0 < left <= _FEW_ROWS * len(data.X) else ""
 
 
 def _noise(loss: float, n_outputs: int) -> str:

@@ -118,6 +118,8 @@ class Facts:
         Of the residual test; NaN where there are too few rows for it.
     structure : str
         Evidence of a misfit beside the test, in words; empty if none.
+    odd_rows : str
+        How many rows are not explained where all others are explained to rounding, in words; empty if it is not so.
     unfinished : str
         Which search had not reached its minimum, in words; empty if it had.
     noise : str
@@ -162,6 +164,7 @@ class Facts:
     undetermined: str = ""
     p_value: float = float("nan")
     structure: str = ""
+    odd_rows: str = ""
     unfinished: str = ""
     noise: str = ""
     remark: str = ""
@@ -258,6 +261,13 @@ def _status(facts: Facts) -> tuple[str, str, str]:
             "misfit",
             f"{_share(facts)}, but {facts.unfinished}",
             "Try solver='newton', which goes on to the minimum.",
+        )
+    if facts.odd_rows and not facts.structure and (facts.cause is None or facts.cause.kind == "other"):
+        return (
+            "misfit",
+            f"{_share(facts)}, but what is left is in {facts.odd_rows}, and all others are explained to rounding: "
+            "errors in these rows, or neurons that hardly any other row shows",
+            "Look at these rows, or give more like them.",
         )
     if (not facts.explained and facts.structure) or (tested and facts.p_value < LEVEL):
         evidence = "" if facts.explained else facts.structure

@@ -6,7 +6,14 @@ from planted.networks._export import export_network
 from planted.networks._format import ModelFileError
 from planted.networks._kind import AT_KINK, INACTIVE, KINDS, Kind, from_arrays, load_model, model_about, model_signature
 from planted.networks._matching import Match, match, permutation_error
-from planted.networks._on_rows import counting_rows, distinct_rows, largest_residual, off_kinks, rounding_noise
+from planted.networks._on_rows import (
+    counting_rows,
+    distinct_rows,
+    largest_residual,
+    off_kinks,
+    residual_sizes,
+    rounding_noise,
+)
 from planted.networks._shared_filter import ConvNetwork, as_patches
 from planted.networks._signature import Signature, versions
 
@@ -33,6 +40,7 @@ __all__ = [
     "model_signature",
     "off_kinks",
     "permutation_error",
+    "residual_sizes",
     "rounding_noise",
     "versions",
 ]

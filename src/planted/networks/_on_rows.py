@@ -47,17 +47,27 @@ def distinct_rows(X: np.ndarray) -> np.ndarray:
     return np.sort(np.unique(as_bytes, return_index=True)[1])
 
 
+def residual_sizes(network: Kind, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """|prediction − y| of each row (n,), relative to the terms that add up to the prediction and the target.
+
+    >>> from planted.networks import Network
+    >>> residual_sizes(Network([[1.0]], [2.0]), np.array([[1.0], [2.0]]), np.array([2.0, 12.0])).round(2)
+    array([0. , 0.5])
+    """
+    terms, residual = network.terms(X), np.abs(network.predict(X) - y)
+    # Rows where all neurons are silent are compared to a typical row.
+    size = terms + np.abs(y) + 1e-3 * np.median(terms + np.abs(y), axis=0)
+    return np.max((residual / np.maximum(size, 1e-300)).reshape(len(X), -1), axis=1)
+
+
 def largest_residual(network: Kind, X: np.ndarray, y: np.ndarray) -> float:
-    """The largest |prediction − y| over rows, relative to the terms that add up to the prediction and the target.
+    """The largest of :func:`residual_sizes`.
 
     >>> from planted.networks import Network
     >>> largest_residual(Network([[1.0]], [2.0]), np.array([[1.0]]), np.array([2.0]))
     0.0
     """
-    terms, residual = network.terms(X), np.abs(network.predict(X) - y)
-    # Rows where all neurons are silent are compared to a typical row.
-    size = terms + np.abs(y) + 1e-3 * np.median(terms + np.abs(y), axis=0)
-    return float(np.max(residual / np.maximum(size, 1e-300)))
+    return float(np.max(residual_sizes(network, X, y)))
 
 
 def rounding_noise(network: Kind, X: np.ndarray, y: np.ndarray) -> float:

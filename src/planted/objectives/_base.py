@@ -24,7 +24,7 @@ from planted.objectives._host import value as host_value
 from planted.objectives._host import value_and_gradient as host_value_and_gradient
 from planted.objectives._models import Model, Params, check_weights, named
 from planted.objectives._paths import Arrays, Candidates, length_paths, neuron_paths, rotation_paths, unseen_paths
-from planted.rows import ArrayRows, Block, Rows, over_rows
+from planted.rows import ArrayRows, Block, Rows, on_cores, over_rows
 
 _HESSIAN_COLUMNS = 64
 
@@ -76,6 +76,10 @@ class Objective(Pytree, ABC):
     def traceable(self) -> bool:
         """Whether values and derivatives are JAX programs as a whole; see :class:`planted.rows.Rows`."""
         return True
+
+    def on_cores(self, params: Params) -> Self:
+        """The objective, with sums over rows shared out between the cores where that pays."""
+        return self
 
     @abstractmethod
     def traced_value(self, params: Params) -> jax.Array:
@@ -239,6 +243,12 @@ class RowObjective(Objective):
         """The objective without its rows: what a block needs to know of it."""
         return type(self)._build(**self.parts() | {"rows": None})
 
+    def on_cores(self, params: Params) -> Self:
+        """The objective with its sums shared out between the cores, where that pays: not to be traced then."""
+        numbers = sum(np.size(leaf) for leaf in jax.tree.leaves(params))
+        rows = on_cores(self.rows, numbers // int(np.prod(self.rows.shape)))
+        return self if rows is self.rows else type(self)._build(**self.parts() | {"rows": rows})
+
     @property
     def n_features(self) -> int:  # type: ignore[override]
         """Number of inputs d."""
@@ -323,14 +333,16 @@ def _add_penalty_hvps(objective: RowObjective, params: Params, directions: Param
 
 def evaluate(objective: Objective, params: Params) -> Any:
     """The value, computed on the host where rows are few, by a compiled program otherwise."""
-    return host_value(objective, params) if is_small(objective, params) else _evaluate(objective, params)
+    return (
+        host_value(objective, params) if is_small(objective, params) else _evaluate(objective.on_cores(params), params)
+    )
 
 
 def evaluate_with_gradient(objective: Objective, params: Params) -> tuple[Any, Params]:
     """Value and gradient, computed on the host where rows are few, by a compiled program otherwise."""
     if is_small(objective, params):
         return host_value_and_gradient(objective, params)
-    return _evaluate_with_gradient(objective, params)
+    return _evaluate_with_gradient(objective.on_cores(params), params)
 
 
 @over_rows
@@ -343,8 +355,12 @@ def _evaluate_with_gradient(objective: Objective, params: Params) -> tuple[jax.A
     return objective.traced_value_and_gradient(params)
 
 
-@over_rows
 def hessian_product(objective: Objective, params: Params, direction: Params) -> Params:
+    return _hessian_product(objective.on_cores(params), params, direction)
+
+
+@over_rows
+def _hessian_product(objective: Objective, params: Params, direction: Params) -> Params:
     return objective.traced_hvp(params, direction)
 
 

@@ -344,8 +344,12 @@ def score_matrix(objective: Any, params: Params, class_weight: Any = None) -> An
     return _score_matrix(weighted, params) / objective.rows.total_weight
 
 
-@float64
 @over_rows
+def _curvature_product(objective: Fit, params: Params, direction: Params) -> Params:
+    return objective.rows.mean(block_curvature_product, objective.bare, params, direction)
+
+
+@float64
 def curvature_product(objective: Fit, params: Params, direction: Params) -> Params:
     """A·direction, in the structure of the parameters, without forming A or a Jacobian.
 
@@ -356,7 +360,7 @@ def curvature_product(objective: Fit, params: Params, direction: Params) -> Para
     >>> curvature_product(loss, np.ones((1, 1)), np.ones((1, 1)))
     Array([[34.]], dtype=float64)
     """
-    return objective.rows.mean(block_curvature_product, objective.bare, params, direction)
+    return _curvature_product(objective.on_cores(params), params, direction)
 
 
 @float64

@@ -12,6 +12,7 @@ from planted.rows._journal import CheckpointError, Journal, delete_checkpoint, f
 from planted.rows._limits import check_columns
 from planted.rows._memory import ArrayRows
 from planted.rows._npy import npz_arrays
+from planted.rows._on_cores import on_cores
 from planted.rows._open import open_rows, outside_memory
 from planted.rows._progress import PassProgress
 from planted.rows._remarks import Remark, remarks
@@ -52,6 +53,7 @@ __all__ = [
     "in_target_units",
     "is_frame",
     "npz_arrays",
+    "on_cores",
     "open_rows",
     "outside_memory",
     "over_rows",

@@ -53,7 +53,6 @@ def _metric(objective: Squared | SymmetricPart, params: dict[str, jax.Array]) ->
 
 
 _means = jax.jit(_metric)
-_product = jax.jit(curvature_product)
 
 
 class _Metric:
@@ -148,7 +147,7 @@ class _GaussNewton(Damped):
 
         def product(vector: np.ndarray) -> np.ndarray:
             tree = flat.params(vector)
-            curved = flatten(_product(self.objective, point, self.cast(tree)))
+            curved = flatten(curvature_product(self.objective, point, self.cast(tree)))
             return curved + state.damping * flatten(metric.times(tree))
 
         # A gradient of unit size, as small ones would vanish in float32.

@@ -1,0 +1,136 @@
+"""Sums over rows in memory, shared out between the cores.
+
+A compiled loop over blocks uses one core where a block has little to share out: what is done entry by entry, and
+products with few inputs. Here every core runs the loop over a part of the rows, on a thread of its own, and the parts
+are combined on the host. The loop takes pieces that stay in a core's own cache between two products with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from planted.numerics.precision import float64
+from planted.numerics.threads import cores, side_by_side
+from planted.rows._base import Block, Rows
+from planted.rows._chunks import combined
+from planted.rows._memory import ArrayRows
+
+# Numbers in all rows, times what is multiplied with each, from which threads pay for themselves.
+_MUCH = 30_000_000
+_PIECE_BYTES = 1 << 18
+_LEAST_PIECE = 256
+_COMPILED: set[Any] = set()
+"""Of what loops there are compiled programs."""
+
+
+def piece_rows(rows: int, row_bytes: int) -> int:
+    """Rows in a piece: `rows` halved until a piece has at most 256 kB, or would have fewer than 256 rows.
+
+    >>> piece_rows(8192, 160), piece_rows(4096, 400), piece_rows(1024, 1600), piece_rows(5000, 80)
+    (1024, 512, 256, 2500)
+    """
+    while rows * row_bytes > _PIECE_BYTES and rows % 2 == 0 and rows // 2 >= _LEAST_PIECE:
+        rows //= 2
+    return rows
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _part(combine: str, function: Any, size: int, blocks: Block, args: tuple[Any, ...], start: Any, stop: Any) -> Any:
+    """`function(piece, *args)` combined over the pieces of `size` rows from `start` up to `stop`."""
+    rows = {name: leaf.reshape(-1, *leaf.shape[2:]) for name, leaf in blocks.items()}
+
+    def piece(i: Any) -> Any:
+        cut = {name: lax.dynamic_slice_in_dim(leaf, i * size, size) for name, leaf in rows.items()}
+        return function(cut, *args)
+
+    def step(i: Any, total: Any) -> Any:
+        return jax.tree.map(getattr(jnp, combine), total, piece(i))
+
+    return lax.fori_loop(start + 1, stop, step, piece(start))
+
+
+class RowsOnCores(Rows):
+    """Rows in memory whose sums run when they are asked for, each core on a part of the rows.
+
+    Parameters
+    ----------
+    rows : ArrayRows
+        Arrays, not traced.
+
+    Examples
+    --------
+    >>> rows = RowsOnCores(ArrayRows(np.ones((50, 2)), np.arange(50.0), block_size=8))
+    >>> float(rows.mean(_first_moment))
+    24.5
+    """
+
+    traceable = False
+
+    def __init__(self, rows: ArrayRows) -> None:
+        self.rows = rows
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one row's inputs."""
+        return self.rows.shape
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the rows' weights."""
+        return float(self.rows.total_weight)
+
+    @float64
+    def fold(self, combine: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Combine `function(piece, *args)` over all rows."""
+        blocks = self.rows.blocks
+        size = piece_rows(blocks["x"].shape[1], blocks["x"].dtype.itemsize * int(np.prod(self.shape)))
+        pieces = self.rows.size // size
+        bounds = np.linspace(0, pieces, min(cores(), pieces) + 1).astype(int).tolist()
+
+        @float64
+        def part(start: int, stop: int) -> Any:
+            return jax.tree.map(np.asarray, _part(combine, function, size, blocks, args, start, stop))
+
+        leaves = jax.tree.leaves((blocks, args))
+        key = (
+            combine,
+            function,
+            size,
+            jax.tree.structure(args),
+            *[(np.shape(leaf), np.result_type(leaf)) for leaf in leaves],
+        )
+        calls = [partial(part, *ends) for ends in pairwise(bounds)]
+        # One thread compiles, or each of them would.
+        results = side_by_side(calls) if key in _COMPILED else [calls[0](), *side_by_side(calls[1:])]
+        _COMPILED.add(key)
+        return combined(combine, iter(results))
+
+    def map(self, function: Callable[..., Block], *args: Any, shape: tuple[int, ...] | None = None) -> RowsOnCores:
+        """Rows whose blocks are `function(block, *args)`."""
+        return RowsOnCores(self.rows.map(function, *args, shape=shape))
+
+
+def _first_moment(block: Block) -> jax.Array:
+    return jnp.sum(block["weight"] * block["y"])
+
+
+def on_cores(rows: Any, neurons: int) -> Any:
+    """The same rows with sums shared out between the cores, where they are arrays, not traced, and there is much to do.
+
+    `neurons` is how many numbers every number of a row is multiplied with.
+
+    >>> rows = ArrayRows(np.ones((60_000, 20)), np.ones(60_000))
+    >>> on_cores(rows, 5).traceable, on_cores(rows, 50).traceable
+    (True, False)
+    """
+    if not isinstance(rows, ArrayRows) or isinstance(rows.blocks["x"], jax.core.Tracer):
+        return rows
+    return RowsOnCores(rows) if rows.blocks["x"].size * neurons >= _MUCH else rows
