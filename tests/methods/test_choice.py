@@ -97,6 +97,10 @@ def test_inputs_that_add_up_to_one_take_the_place_of_biases():
     est = PlantedRegressor(random_state=0).fit(X, np.maximum(X @ weights.T, 0) @ OUTPUT)
     assert (est.choice_.chosen.name, est.result_.status) == ("2 relu neurons", "recovered")
     assert match(est.network_, Network(weights, OUTPUT)).weight_error < 1e-9
+    stand = "determine it if it has no biases, for which the inputs 0, 1, 2, of which a combination is constant, could"
+    assert stand in est.result_.reason
+    told = PlantedRegressor(2, activation="relu", fit_bias=False, random_state=0)
+    assert "biases" not in told.fit(X, np.maximum(X @ weights.T, 0) @ OUTPUT).result_.reason
 
 
 def test_a_linear_function_of_few_rows_is_not_said_to_need_no_neuron():

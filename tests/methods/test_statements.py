@@ -452,3 +452,38 @@ def test_rows_that_alone_are_not_explained_are_counted():
     assert est.result_.status == "misfit"
     assert "what is left is in 3 of 400 rows, and all others are explained to rounding" in est.result_.reason
     assert "hardly come" not in est.result_.reason
+
+
+def test_quadratic_neurons_are_determined_up_to_a_rotation():
+    X = np.random.default_rng(1).standard_normal((300, 3))
+    y = X[:, 0] * X[:, 1]
+    est = PlantedRegressor(2, activation="quadratic", fit_bias=False, fit_intercept=False, random_state=0).fit(X, y)
+    assert est.result_.status == "recovered"
+    assert "determine it up to a rotation of quadratic neurons" in est.result_.reason
+    # Another factorisation of the same matrix is the same function.
+    turned = Network([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]], [0.25, -0.25], "quadratic")
+    assert est.predict(X) == pytest.approx(turned.predict(X), abs=1e-9)
+    noise = 0.1 * np.random.default_rng(2).standard_normal(300)
+    noisy = PlantedRegressor(2, activation="quadratic", fit_bias=False, fit_intercept=False, random_state=0)
+    reason = noisy.fit(X, y + noise).result_.reason
+    assert "the rows determine the weights up to a rotation" in reason
+    assert "kink" not in reason
+    one = PlantedRegressor(1, activation="quadratic", fit_bias=False, fit_intercept=False, random_state=0)
+    assert "rotation" not in one.fit(X, X[:, 0] ** 2).result_.reason
+
+
+def test_few_distinct_rows_are_not_called_noise():
+    """A function of three bits, seen three hundred times: eight distinct rows."""
+    bits = np.random.default_rng(5).integers(0, 2, (300, 3)).astype(float)
+    with pytest.warns(ConvergenceWarning, match="8 distinct rows are too few to tell a dependence"):
+        est = PlantedRegressor(random_state=0).fit(bits, np.maximum(bits[:, 0], bits[:, 1]))
+    assert "only noise" not in est.result_.reason
+
+
+@pytest.mark.parametrize(
+    ("network", "said"), [(0.42, "too few to tell whether neurons"), (0.46, "no neuron is needed")]
+)
+def test_a_better_score_that_may_be_chance_is_no_evidence_against_neurons(network, said):
+    losses = {"network_loss": network, "linear_loss": 0.45, "mean_loss": 1.0}
+    facts = Facts(0.4, np.inf, 600, 4, p_value=0.5, n_hidden=1, labels=True, unbeaten=("linear",), **losses)
+    assert said in judge(facts).reason

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from planted.methods._problem import Free, Problem
@@ -68,26 +70,58 @@ def dependence_advice(survey: Survey, free: Free, names: tuple[str, ...] = ()) -
     >>> dependence_advice(Survey.of(X, np.arange(12.0)), Free(), ("a", "b", "c"))
     ''
     """
-    d = int(np.prod(survey.X.shape[1:]))
-    called = names if len(names) == d else tuple(range(d))
+    called = _called(survey, names)
+    d = len(called)
     constant = free.bias or (free.skip and free.intercept)
     alone, beside = (_combinations(survey, constant=with_it) for with_it in (False, constant))
     null = beside[:d] if beside.shape[1] else _near_combinations(survey, centred=constant)
     if not null.shape[1]:
         return ""
-    size = np.abs(null).max(axis=1)
-    places = np.flatnonzero(size > (_PART if beside.shape[1] else _NEAR_PART) * size.max())
-    shown = ", ".join(str(called[place])[:40] for place in places[:_SHOWN]) + ", …" * (len(places) > _SHOWN)
+    shown, places = _shown(null, called, _PART if beside.shape[1] else _NEAR_PART)
     count = null.shape[1]
     which = f"{'one' if count == 1 else count} of the inputs {shown}"
     if not beside.shape[1]:
         return f"Drop {which}, of which some all but follow from the others."
-    if len(places) == 1:
+    if places == 1:
         return f"Drop the input {shown}, which is constant."
     if count == alone.shape[1]:
         return f"Drop {which}, of which some follow from the others."
     part = "fit_bias" if free.bias else "fit_intercept"
     return f"Drop {which}, a combination of which is constant, or set {part}=False."
+
+
+def constant_inputs(survey: Survey, names: tuple[str, ...] = ()) -> str:
+    """Inputs of which a combination is constant in every row, in words; empty if there are none.
+
+    >>> X = np.column_stack([np.repeat(np.eye(2), 4, axis=0), np.arange(8.0)])
+    >>> constant_inputs(Survey.of(X, np.arange(8.0)), ("a", "b", "c"))
+    'the inputs a, b, of which a combination is constant,'
+    >>> constant_inputs(Survey.of(np.full((8, 1), 2.0), np.arange(8.0)), ("one",))
+    'the input one, which is constant,'
+    """
+    called = _called(survey, names)
+    alone, beside = (_combinations(survey, constant=with_it) for with_it in (False, True))
+    if alone.shape[1] == beside.shape[1]:
+        return ""
+    # Of the combinations those that are constant and not zero.
+    along = beside[-1] / np.linalg.norm(beside[-1])
+    shown, places = _shown((beside[:-1] @ along)[:, None], called, _PART)
+    if places == 1:
+        return f"the input {shown}, which is constant,"
+    return f"the inputs {shown}, of which a combination is constant,"
+
+
+def _called(survey: Survey, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """What inputs are called: by names, or by numbers."""
+    d = int(np.prod(survey.X.shape[1:]))
+    return names if len(names) == d else tuple(range(d))
+
+
+def _shown(combinations: np.ndarray, called: tuple[Any, ...], least: float) -> tuple[str, int]:
+    """The inputs that take part in combinations (d, c), in words, and their number."""
+    size = np.abs(combinations).max(axis=1)
+    places = np.flatnonzero(size > least * size.max())
+    return ", ".join(str(called[place])[:40] for place in places[:_SHOWN]) + ", …" * (len(places) > _SHOWN), len(places)
 
 
 def _near_combinations(survey: Survey, *, centred: bool) -> np.ndarray:

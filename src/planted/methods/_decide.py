@@ -76,7 +76,7 @@ def decide(problem: Problem, method: Method, question: Question) -> Decision:
         activation=chosen.activation or problem.activation,
         free=chosen.free,
         guess=choice.network if chosen.n_hidden else None,
-        compared=tuple(name for name in ("activation", "n_hidden") if getattr(question, name) is None),
+        compared=tuple(name for name in ("activation", "n_hidden", "bias") if getattr(question, name) is None),
     )
     return Decision(made, choice, rank)
 

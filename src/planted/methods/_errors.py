@@ -35,6 +35,7 @@ PARAMETERS_WITH_ERRORS = 1000
 # Weights that a direction left open moves by less than this share of the most it moves any are not named.
 _MOVED = 0.1
 _DIRECTIONS = 10
+_MATRIX = "up to a rotation of quadratic neurons: the matrix Σ output·wwᵀ is determined, and other weights share it"
 # The relative error of a neuron's output above which errors depend on where they are taken, and rows × parameters² up
 # to which it is looked how much.
 _FIRST_ORDER, _SPREAD_WORK = 0.05, 1e8
@@ -54,6 +55,8 @@ class Errors:
         Relative error of the weights, zero where it is not known.
     uneven : float
         p-value of noise of one size; NaN where it was not asked.
+    given : str
+        Up to what the rows determine the weights, in words; empty where up to the canonical form.
     """
 
     uncertainty: Uncertainty | None
@@ -61,6 +64,7 @@ class Errors:
     n_parameters: int
     precision: float = 0.0
     uneven: float = float("nan")
+    given: str = ""
 
     @property
     def words(self) -> str:
@@ -168,7 +172,8 @@ def _described(problem: Problem, network: Network, errors: Uncertainty, uneven: 
         symmetric = width * (width - 1) // 2 + (k - width) * d
     precision = errors.relative_error if errors.determined else 0.0
     undetermined = left_open(errors, symmetric, problem.names, problem.survey.X)
-    return Errors(errors, undetermined, errors.n_parameters - symmetric, precision, uneven)
+    given = _MATRIX if symmetric and not undetermined else ""
+    return Errors(errors, undetermined, errors.n_parameters - symmetric, precision, uneven, given)
 
 
 def uneven_noise(data: Observations, network: Network | ConvNetwork, seed: int = 0) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from planted.methods._baselines import HeldOut, LeftOut, looked_at
 from planted.methods._causes import misfit_cause
-from planted.methods._collinear import dependence_advice, shortest_weights
+from planted.methods._collinear import constant_inputs, dependence_advice, shortest_weights
 from planted.methods._errors import errors_of
 from planted.methods._limits import Limit, limit_of
 from planted.methods._observations import Observations, observations
@@ -66,6 +66,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
         n_parameters=needed,
         undetermined=limit.reason or undetermined,
+        given=about.given or _without_biases(problem),
         remedy=dependence or limit.advice,
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
@@ -104,6 +105,14 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         descents=done.descents,
         details=details,
     )
+
+
+def _without_biases(problem: Problem) -> str:
+    """That inputs may stand for biases, in words, where these were left out of the network by a comparison."""
+    if "bias" not in problem.compared or problem.free.bias or not problem.n_hidden:
+        return ""
+    inputs = constant_inputs(problem.survey, problem.names)
+    return f"if it has no biases, for which {inputs} could stand" if inputs else ""
 
 
 def _odd_rows(network: Network, data: Observations) -> str:

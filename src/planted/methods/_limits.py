@@ -84,7 +84,8 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limi
         if _exponential(network, z[:, i], value[:, i]):
             tail = f"the tail of neuron {numbers[i]}, which is an exponential function with any output"
             return Limit(f"these rows have only {tail}", _sentence(remedies))
-        if _straight(network.activation(_FAR * z[:, i]), value[:, i]):
+        homogeneous = network.activation.homogeneity is not None
+        if not homogeneous and _straight(network.activation(_FAR * z[:, i]), value[:, i]):
             shape = "step" if np.all(np.isfinite(network.activation.range)) else "kink"
             return Limit(
                 f"neuron {numbers[i]} is a {shape} in these rows, whatever the length of its weights",

@@ -50,6 +50,8 @@ EXPLAINED = 1e-8
 """A relative loss in rows held out below which nothing is left to be explained by another network."""
 NEARLY = 1e-4
 """A relative loss in rows held out below which a search may have ended next to the network that made the rows."""
+TELLING_ROWS = 50
+"""Distinct rows below which it is not said that they show no dependence on the inputs."""
 WORTH = 0.1
 """A share of a held-out loss that is worth a change of the network, so that only chance speaks against a larger one."""
 UNEVEN = 0.01
@@ -114,6 +116,8 @@ class Facts:
         Numbers that the rows have to determine, symmetries taken off.
     undetermined : str
         What the rows leave open, in words; empty if nothing.
+    given : str
+        Up to what, or given what, the rows determine the weights, in words; empty where no more need be said.
     p_value : float
         Of the residual test; NaN where there are too few rows for it.
     structure : str
@@ -162,6 +166,7 @@ class Facts:
     counting_rows: int
     n_parameters: int
     undetermined: str = ""
+    given: str = ""
     p_value: float = float("nan")
     structure: str = ""
     odd_rows: str = ""
@@ -232,7 +237,7 @@ class Verdict:
 OUT_OF_TIME = "the time budget ran out, and this is the best network until then"
 _WITHOUT_NEURONS = {
     "linear": "one linear function explains this, no neuron is needed",
-    "constant": "nothing that was tried explains held-out rows better than their mean",
+    "constant": "nothing that was tried explains held-out rows clearly better than their mean",
 }
 
 
@@ -304,6 +309,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         )
     if facts.explained:
         words = f"the network explains every row to rounding, and {facts.counting_rows} distinct rows determine it"
+        words += f" {facts.given}" if facts.given else ""
         if facts.n_hidden and facts.linear_loss <= EXACT:
             words += "; so does one linear function, for which no neuron is needed"
         return "recovered", words, ""
@@ -318,6 +324,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     else:
         rest = "there are too few rows to test what is left"
     noise = f"; {facts.noise}" if facts.noise else ""
+    noise += f"; the rows determine the weights {facts.given}" if facts.given else ""
     others = _others(facts)
     advice = "" if facts.labels or not others else f"If the data has no noise, try {' or '.join(others)}."
     return "estimated", f"{_share(facts)}; {rest}{noise}", advice
@@ -351,21 +358,24 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     if not facts.explained and "mean" in facts.unbeaten:
         if facts.without_neurons:
             return (
-                f"{_WITHOUT_NEURONS['constant']}: these rows show no dependence on the inputs, only noise",
+                f"{_WITHOUT_NEURONS['constant']}: {_independent(facts)}",
                 "Give other inputs, or more rows.",
             )
         rival = "the classes' shares" if facts.labels else "the mean"
         word = "worse than" if facts.network_loss > facts.mean_loss else "not clearly better than"
         return (
-            f"on rows left out the network is {word} {rival} ({own}, {rival} {gain(facts.mean_loss)}): these rows "
-            "show no dependence on the inputs that it could describe, only noise",
+            f"on rows left out the network is {word} {rival} ({own}, {rival} {gain(facts.mean_loss)}): "
+            f"{_independent(facts, 'that it could describe, ')}",
             f"Give {_or_fewer(facts, 'other inputs, or more rows')}.",
         )
     if not facts.explained and "linear" in facts.unbeaten:
         rival = facts.linear_rival
+        # A better score that may be chance is no evidence against neurons.
+        better = facts.network_loss < facts.linear_loss
+        so = "these rows are too few to tell whether neurons are needed" if better else _WITHOUT_NEURONS["linear"]
         return (
             f"on rows left out the network is not clearly better than {rival} ({own}, that "
-            f"{gain(facts.linear_loss)}): one linear function explains this, no neuron is needed",
+            f"{gain(facts.linear_loss)}): {so}",
             f"Use {rival}, or give {_or_fewer(facts, 'more rows')}.",
         )
     if facts.enough_neurons:
@@ -377,6 +387,16 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
             f"Ask for n_hidden={facts.enough_neurons}.",
         )
     return None
+
+
+def _independent(facts: Facts, which: str = "") -> str:
+    """What rows say of a dependence on the inputs where nothing is clearly better than the mean."""
+    best = np.nanmin([facts.network_loss, facts.linear_loss, facts.mean_loss])
+    if facts.counting_rows < TELLING_ROWS:
+        return f"{facts.counting_rows} distinct rows are too few to tell a dependence on the inputs from noise"
+    if best < (1 - WORTH) * facts.mean_loss:
+        return "these rows are too few to tell a dependence on the inputs from noise"
+    return f"these rows show no dependence on the inputs {which}only noise".replace("inputs only", "inputs, only")
 
 
 def _cause(facts: Facts) -> tuple[str, str]:
