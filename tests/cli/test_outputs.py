@@ -5,8 +5,10 @@ import json
 import os
 import resource
 import signal
+from datetime import date
 
 import numpy as np
+import polars as pl
 import pytest
 
 from planted import Network, datasets
@@ -223,6 +225,24 @@ def certified(tmp_path, text, *, missing="refuse"):
     model = Network([[1.0, 2.0]], [2.0], "tanh").save(tmp_path / "named", signature=sign)
     (tmp_path / "table.csv").write_text(text)
     return model, tmp_path / "table.csv"
+
+
+@pytest.mark.parametrize("command", ["predict", "certify", "plot"])
+@pytest.mark.parametrize("cell", ["Rome", ""])
+def test_no_advice_names_an_option_that_a_command_lacks(tmp_path, capsys, monkeypatch, command, cell):
+    monkeypatch.chdir(tmp_path)
+    model, table = certified(tmp_path, f"u,v,y\n1,2,3\n{cell},2,3\n")
+    status, _, said = run(capsys, command, model, table, "--features", "u,v", "--target", "y")
+    assert (status, "in row 2; columns that are not matched by name hold a number" in said) == (2, True)
+    assert "--" not in said
+
+
+def test_a_column_that_the_network_takes_is_not_to_be_left_out(tmp_path, capsys):
+    model, _ = certified(tmp_path, "u,v,y\n1,2,3\n")
+    dates = pl.DataFrame({"u": [date(2020, 1, 1)], "v": [1.0]})
+    dates.write_parquet(tmp_path / "dates.parquet")
+    status, _, said = run(capsys, "predict", model, tmp_path / "dates.parquet")
+    assert (status, "column 'u' holds" in said, "--exclude" in said) == (2, True, False)
 
 
 def test_certify_matches_columns_by_name(tmp_path, capsys):

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, names_in, print_json, source_of
-from planted.cli._rows import Given
+from planted.cli._rows import Given, taken_as_they_are
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ class Labelled:
         if columns is None and saved.encoding is not None:
             table = saved.table(source_of(self.data), names_in(self.target), self.header)
         else:
-            table = open_table(source_of(self.data), names_in(self.target), columns, labels=True, header=self.header)
+            with taken_as_they_are():
+                targets = names_in(self.target)
+                table = open_table(source_of(self.data), targets, columns, labels=True, header=self.header)
         if table.X.shape[1] != network.n_features:
             raise ValueError(
                 f"{self.data} has {table.X.shape[1]} input columns but the network takes {network.n_features}"

@@ -196,7 +196,11 @@ def read_inputs(source: Any, encoding: Encoding, target: Sequence[str] = (), hea
         return table
     unnamed = (*encoding.columns, *(targets or ["the target"]))
     wanted = Wanted(tuple(targets), encoding.columns, header=header, unnamed=unnamed)
-    frame = read_frame(source, wanted, mixed=True, labels=True)
+    try:
+        frame = read_frame(source, wanted, mixed=True, labels=True)
+    except DataError as error:
+        # No column that the network takes can be left out, as its remedy may say.
+        raise DataError(error.sentence) from None
     try:
         X, whole = encoding.inputs(frame)
     except MissingError as error:
