@@ -13,7 +13,7 @@ import pytest
 
 from planted import Network, datasets
 from planted.cli import main
-from planted.networks import Signature, model_about
+from planted.networks import ConvNetwork, Signature, model_about
 from planted.rows import Encoding
 
 
@@ -275,3 +275,24 @@ def test_rows_without_an_input_are_counted(tmp_path, capsys):
     )
     status, _, said = run(capsys, "plot", model, table, "--out", tmp_path / "drawn.png")
     assert (status, "2 of 32 rows lack an input (u) or the target" in said) == (0, True)
+
+
+def test_one_of_a_thing_is_not_said_in_the_plural(tmp_path, capsys):
+    model, table = certified(tmp_path, "v,u\n1,2\n")
+    _, printed, _ = run(capsys, "export", model, "--out", tmp_path / "network.npz")
+    assert printed.startswith("1 neuron written")
+    _, printed, _ = run(capsys, "predict", model, table, "--out", tmp_path / "predictions.csv")
+    assert printed.startswith("1 prediction written")
+    _, printed, _ = run(capsys, "read", model)
+    assert "with 1 tanh neuron\n" in printed.replace(";", "\n").replace(",", "\n")
+    assert repr(ConvNetwork([1.0, 2.0], [1.0])).endswith("over 1 patch)")
+
+
+def test_a_width_that_was_given_is_not_said_to_be_chosen(tmp_path, capsys):
+    data = datasets.make_planted(300, 2, 1, noise=0.3, random_state=0)
+    rows = datasets.write_table(tmp_path / "noisy.csv", data.X, data.y)
+    _, printed, _ = run(capsys, "fit", rows, "--hidden", 2, "--activation", "relu", "--no-bias")
+    assert ": the other 1 of 2 is not determined" in printed
+    assert "\nwidth: 2 as asked for; 1 neuron by the rank of E[y S₂]" in printed
+    _, printed, _ = run(capsys, "fit", rows, "--activation", "relu", "--no-bias")
+    assert "\nwidth: 1 by rows left out; 1 neuron by the rank of E[y S₂]" in printed

@@ -12,6 +12,7 @@ import typer
 
 from planted.cli._common import names_in, read_rows, source_of
 from planted.cli._patches import check_patch, read_patches
+from planted.names import count_of
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class Request:
             X, y, names = read_rows(self.data, self.target, self.features)
         if X.shape[1] != network.n_features:
             raise ValueError(
-                f"{self.data} has {X.shape[1]} input columns but the network takes {network.n_features}; "
+                f"{self.data} has {count_of(X.shape[1], 'input column')} but the network takes {network.n_features}; "
                 "name them with --features, or the column to leave out with --target"
             )
         return Given(X, y, names, "")

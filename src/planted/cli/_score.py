@@ -78,19 +78,19 @@ def score(
     asked = table if query is None else _query(query, table, columns)
     estimate = LocalLikelihood(width, degree, random_state=seed).fit(table.X)
     fit = estimate.local_fit(None if query is None else asked.X[asked.rows])
-    found = _columns(fit.score(order), names, order) | {"neighbours": fit.neighbours, "status": fit.status}
+    estimated = _columns(fit.score(order), names, order) | {"neighbours": fit.neighbours, "status": fit.status}
     if not asked.rows.all():
-        found = _with_gaps(found, asked.rows)
+        estimated = _with_gaps(estimated, asked.rows)
         typer.echo(f"planted: {missing_rows(asked.rows, asked.lacking)}: they have no scores", err=True)
     if out is not None:
-        _write(found, out)
+        _write(estimated, out)
     if as_json:
         report = {"rows": len(table.X), "queries": len(asked.rows), "usable": int(fit.ok.sum()), "order": order}
         settings = {"degree": degree, "bandwidth": estimate.bandwidth_, "criterion": estimate.criterion_}
-        print_json(report | settings | {"scores": None if out is not None else found})
+        print_json(report | settings | {"scores": None if out is not None else estimated})
     else:
         if out is None:
-            _write(found, None)
+            _write(estimated, None)
         summary = f"{fit}; bandwidth {estimate.bandwidth_:.4g}"
         if out is not None:
             typer.echo(f"{summary}; written to {out}")
