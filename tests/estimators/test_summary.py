@@ -1,6 +1,7 @@
 """`summary()`: the canonical network per standard deviation, in one order, with errors and what rows say."""
 
 import logging
+import re
 import warnings
 from functools import partial
 
@@ -156,3 +157,26 @@ def test_a_constant_input_has_no_spread_whatever_the_weights():
     rows = np.column_stack([RNG.standard_normal(50), np.full(50, 3.3)])
     shown = evidence(Network([[1.0, 2.0]], [1.0]), rows, rows[:, 0], weight=RNG.random(50))
     assert (shown.mean[1], shown.scale[1]) == (3.3, 0.0)
+
+
+def test_scores_to_first_order_are_said_to_be(fitted, tmp_path):
+    words = "(to first order, without refits)"
+    line = next(line for line in fitted.summary().head if "left out one by one" in line)
+    assert re.search(rf"one by one: this network [\d.]+ {re.escape(words)}, one linear function [\d.]+, the mean", line)
+    page = fitted.report(tmp_path / "page.html").read_text()
+    assert f"R² of rows left out one by one, this network {words}" in page
+    assert f"a linear function {words}" not in page
+    # Of a linear function they are exact.
+    line = PlantedRegressor(random_state=0).fit(X, X @ [1.0, 0.1, 2.0] + RNG.standard_normal(400))
+    assert line.network_.n_hidden == 0
+    assert words not in str(line.summary())
+    assert words not in line.report(tmp_path / "line.html").read_text()
+
+
+def test_scores_of_labels_to_first_order_are_said_to_be(tmp_path):
+    labels = (RNG.random(400) < 1 / (1 + np.exp(-4 * np.maximum(X[:, 0], 0) + 1))).astype(int)
+    est = PlantedClassifier(1, link="logit", activation="softplus", random_state=0).fit(X[:, [0, 2]], labels)
+    assert "one by one (to first order, without refits): this network" in str(est.summary())
+    page = est.report(tmp_path / "page.html").read_text()
+    assert "explained deviance of rows left out one by one, this network (to first order, without refits)" in page
+    assert "a linear function (to first order, without refits)" in page

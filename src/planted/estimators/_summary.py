@@ -14,7 +14,7 @@ import numpy as np
 from planted.certificates import unit_scaled
 from planted.names import count_of
 from planted.networks import ConvNetwork
-from planted.pages import displayed
+from planted.pages import FIRST_ORDER, displayed
 
 _COLUMNS, _NEURONS, _INPUTS = 4, 12, 24
 _ALWAYS = 0.9995
@@ -167,10 +167,13 @@ def scores(estimator: Any) -> list[str]:
     >>> scores(PlantedRegressor(1, activation="relu", random_state=0).fit(data.X, data.y))[0].split(":")[0]
     'explained...'
     """
-    left = [f"{name} {_share(1 - score)}" for name, score in held_out(estimator).items()]
+    left = {name: f"{name} {_share(1 - score)}" for name, score in held_out(estimator).items()}
+    if left and hasattr(estimator, "classes_"):
+        return [f"explained deviance of rows left out one by one ({FIRST_ORDER}): {', '.join(left.values())}"]
     if left:
-        measure = "explained deviance" if hasattr(estimator, "classes_") else "explained variance (R²)"
-        return [f"{measure} of rows left out one by one: {', '.join(left)}"]
+        if estimator.verdict_.facts.n_hidden:
+            left["this network"] += f" ({FIRST_ORDER})"
+        return [f"explained variance (R²) of rows left out one by one: {', '.join(left.values())}"]
     if hasattr(estimator, "classes_"):
         return []
     return [f"explained variance (R²) of the rows of the fit: {_share(estimator.result_.relative_loss)}"]
