@@ -1,4 +1,4 @@
-"""Names a caller may type, and the sentence said about one that is not known.
+"""Names a caller may type, the sentence said about one that is not known, and counts of things.
 
 Imports neither NumPy nor JAX, so that a command line can check its arguments before they load.
 """
@@ -71,6 +71,15 @@ PLOTS: tuple[str, ...] = ("descent", "permutation", "animation", "sphere", "spec
 
 PLOT_LOSSES: tuple[str, ...] = ("squared", "G", "L")
 """Losses whose descent it can show."""
+
+
+def count_of(count: int, thing: str, things: str = "") -> str:
+    """How many of a thing there are, in words; `things` where the plural is not the word with an s.
+
+    >>> count_of(1, "neuron"), count_of(2000, "neuron"), count_of(2, "patch", "patches")
+    ('1 neuron', '2,000 neurons', '2 patches')
+    """
+    return f"{count:,} {thing if count == 1 else things or f'{thing}s'}"
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:

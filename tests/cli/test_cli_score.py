@@ -130,3 +130,50 @@ def test_fit_tests_the_rank_of_the_second_moment_beside_its_own_choice_of_width(
     report = json.loads(out)
     assert report["moment_rank"]["rank"] == report["network"]["n_hidden"] == 2
     assert len(report["moment_rank"]["p_values"]) == 3
+
+
+@pytest.fixture
+def mixed(tmp_path, rows):
+    """Rows with a city, a gap in the first row, dates, and a target that is text."""
+    cells = [["", *rows[0, 1:]], *rows[1:200].tolist()]
+    lines = [f"{u},{v},{('Oslo', 'Rome')[i % 2]},2020-01-{1 + i % 28:02},yes" for i, (u, v) in enumerate(cells)]
+    path = tmp_path / "mixed.csv"
+    path.write_text("\n".join(["u,v,city,day,label", *lines]))
+    return path
+
+
+def test_the_options_that_refusals_name_are_taken(capsys, mixed, rows):
+    given = ["score", mixed, "--target", "label", "--bandwidth", "1.5"]
+    status, _, err = run(capsys, *given)
+    assert (status, "with --exclude" in err or "--categorical makes" in err) == (2, True)
+    status, _, err = run(capsys, *given, "--exclude", "day,city")
+    assert (status, "--missing drop leaves such rows out" in err) == (2, True)
+    status, out, err = run(capsys, *given, "--exclude", "day,city", "--missing", "drop")
+    assert status == 0
+    assert "1 of 200 rows lack an input: they have no scores" in err
+    table = pl.read_csv(out.encode())
+    assert table.row(0) == (None, None, None, "missing value")
+    expected = LocalLikelihood(1.5).fit(rows[1:200]).local_fit().score(1)
+    np.testing.assert_allclose(table["score_v"].to_numpy()[1:], expected[:, 1], atol=1e-9)
+    status, out, err = run(capsys, *given, "--exclude", "day", "--categorical", "--missing", "mean", "--json")
+    assert (status, err) == (0, "")
+    assert list(json.loads(out)["scores"])[:3] == ["score_u", "score_v", "score_city=Rome"]
+
+
+def test_query_points_are_encoded_as_the_rows_are(capsys, mixed, tmp_path):
+    given = ["score", mixed, "--target", "label", "--exclude", "day", "--categorical", "--bandwidth", "3"]
+    points = tmp_path / "points.csv"
+    points.write_text("city,v,u\nRome,0,0.5\nOslo,0,0.5\nOslo,,0.5\n")
+    status, out, err = run(capsys, *given, "--missing", "drop", "--query", points, "--json")
+    found = json.loads(out)
+    assert (status, found["queries"], found["rows"]) == (0, 3, 199)
+    assert "1 of 3 rows lack an input (v)" in err
+    first, second, third = found["scores"]["score_city=Rome"]
+    assert first < second
+    assert third is None
+    mixed.write_text(mixed.read_text().replace("\n,", "\n0.1,"))
+    status, _, err = run(capsys, *given, "--query", points)
+    assert (status, "'v' has a missing value in row 3; --missing drop leaves" in err) == (2, True)
+    points.write_text("city,v,u\nRome,,0.5\n")
+    status, _, err = run(capsys, *given, "--missing", "drop", "--query", points)
+    assert (status, "every row lacks an input" in err) == (2, True)

@@ -5,13 +5,15 @@ import json
 import os
 import resource
 import signal
+from datetime import date
 
 import numpy as np
+import polars as pl
 import pytest
 
 from planted import Network, datasets
 from planted.cli import main
-from planted.networks import Signature, model_about
+from planted.networks import ConvNetwork, Signature, model_about
 from planted.rows import Encoding
 
 
@@ -225,6 +227,24 @@ def certified(tmp_path, text, *, missing="refuse"):
     return model, tmp_path / "table.csv"
 
 
+@pytest.mark.parametrize("command", ["predict", "certify", "plot"])
+@pytest.mark.parametrize("cell", ["Rome", ""])
+def test_no_advice_names_an_option_that_a_command_lacks(tmp_path, capsys, monkeypatch, command, cell):
+    monkeypatch.chdir(tmp_path)
+    model, table = certified(tmp_path, f"u,v,y\n1,2,3\n{cell},2,3\n")
+    status, _, said = run(capsys, command, model, table, "--features", "u,v", "--target", "y")
+    assert (status, "in row 2; columns that are not matched by name hold a number" in said) == (2, True)
+    assert "--" not in said
+
+
+def test_a_column_that_the_network_takes_is_not_to_be_left_out(tmp_path, capsys):
+    model, _ = certified(tmp_path, "u,v,y\n1,2,3\n")
+    dates = pl.DataFrame({"u": [date(2020, 1, 1)], "v": [1.0]})
+    dates.write_parquet(tmp_path / "dates.parquet")
+    status, _, said = run(capsys, "predict", model, tmp_path / "dates.parquet")
+    assert (status, "column 'u' holds" in said, "--exclude" in said) == (2, True, False)
+
+
 def test_certify_matches_columns_by_name(tmp_path, capsys):
     X = np.random.default_rng(0).standard_normal((30, 2))
     y = 2 * np.tanh(X @ [1.0, 2.0])
@@ -255,3 +275,24 @@ def test_rows_without_an_input_are_counted(tmp_path, capsys):
     )
     status, _, said = run(capsys, "plot", model, table, "--out", tmp_path / "drawn.png")
     assert (status, "2 of 32 rows lack an input (u) or the target" in said) == (0, True)
+
+
+def test_one_of_a_thing_is_not_said_in_the_plural(tmp_path, capsys):
+    model, table = certified(tmp_path, "v,u\n1,2\n")
+    _, printed, _ = run(capsys, "export", model, "--out", tmp_path / "network.npz")
+    assert printed.startswith("1 neuron written")
+    _, printed, _ = run(capsys, "predict", model, table, "--out", tmp_path / "predictions.csv")
+    assert printed.startswith("1 prediction written")
+    _, printed, _ = run(capsys, "read", model)
+    assert "with 1 tanh neuron\n" in printed.replace(";", "\n").replace(",", "\n")
+    assert repr(ConvNetwork([1.0, 2.0], [1.0])).endswith("over 1 patch)")
+
+
+def test_a_width_that_was_given_is_not_said_to_be_chosen(tmp_path, capsys):
+    data = datasets.make_planted(300, 2, 1, noise=0.3, random_state=0)
+    rows = datasets.write_table(tmp_path / "noisy.csv", data.X, data.y)
+    _, printed, _ = run(capsys, "fit", rows, "--hidden", 2, "--activation", "relu", "--no-bias")
+    assert ": the other 1 of 2 is not determined" in printed
+    assert "\nwidth: 2 as asked for; 1 neuron by the rank of E[y S₂]" in printed
+    _, printed, _ = run(capsys, "fit", rows, "--activation", "relu", "--no-bias")
+    assert "\nwidth: 1 by rows left out; 1 neuron by the rank of E[y S₂]" in printed

@@ -1,12 +1,15 @@
 """`summary()`: the canonical network per standard deviation, in one order, with errors and what rows say."""
 
 import logging
+import re
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
-from planted import Network, PlantedConvRegressor, PlantedRegressor, datasets, match
+from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, datasets, match
+from planted.pages import evidence
 
 RNG = np.random.default_rng(1)
 SCALE = np.array([1.0, 20.0, 0.05])
@@ -113,3 +116,67 @@ def test_intervals_of_the_table_are_those_that_the_estimator_gives():
     low, high = est.confidence_intervals(0.9)["output"][:, strongest]
     assert f"[{low:+.4g}, {high:+.4g}]" in summary.table()
     assert summary.parts[0]["output"][1] == pytest.approx(est.standard_errors_.output[strongest], rel=1e-9)
+
+
+def _shown(estimator, X, y, **options):
+    fitted = estimator.fit(X, y, **options)
+    return [(part["strength"], part["active in"]) for part in fitted.summary().parts], fitted.evidence_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_strength_and_share_of_labels_count_a_weight_as_so_many_rows(class_weight):
+    # More copies than a page's sample has rows.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 2))
+    y = (rng.random(900) < 1 / (1 + np.exp(1 - 4 * np.maximum(X[:, 0], 0)))).astype(int)
+    times = np.where(X[:, 0] > 0, 9, 1)
+    options = {"link": "logit", "activation": "relu", "class_weight": class_weight, "random_state": 0}
+    given, shown = _shown(PlantedClassifier(1, **options), X, y, sample_weight=times)
+    repeated, all_shown = _shown(PlantedClassifier(1, **options), np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(given, repeated, rtol=1e-12)
+    np.testing.assert_allclose(shown.scale, all_shown.scale, rtol=1e-12)
+    side = np.mean(np.repeat(X, times, axis=0)[:, 0] > 0)
+    assert np.isclose(given[0][1], side, atol=0.02)
+    assert side > 0.85
+
+
+def test_strength_and_share_of_values_count_a_weight_as_so_many_rows():
+    data = datasets.make_planted(400, 2, 1, noise=0.1, random_state=0)
+    times = np.where(data.y > np.median(data.y), 5, 1)
+    fit = partial(PlantedRegressor, 1, activation="relu", fit_bias=False, random_state=0)
+    given, shown = _shown(fit(), data.X, data.y, sample_weight=times)
+    X = np.repeat(data.X, times, axis=0)
+    repeated, all_shown = _shown(fit(), X, np.repeat(data.y, times))
+    np.testing.assert_allclose(given, repeated, rtol=1e-12)
+    np.testing.assert_allclose(shown.scale, all_shown.scale, rtol=1e-12)
+    np.testing.assert_allclose(shown.scale, X.std(axis=0), rtol=1e-12)
+
+
+def test_a_constant_input_has_no_spread_whatever_the_weights():
+    rows = np.column_stack([RNG.standard_normal(50), np.full(50, 3.3)])
+    shown = evidence(Network([[1.0, 2.0]], [1.0]), rows, rows[:, 0], weight=RNG.random(50))
+    assert (shown.mean[1], shown.scale[1]) == (3.3, 0.0)
+
+
+def test_scores_to_first_order_are_said_to_be(fitted, tmp_path):
+    words = "(to first order, without refits)"
+    line = next(line for line in fitted.summary().head if "left out one by one" in line)
+    assert re.search(rf"one by one: this network [\d.]+ {re.escape(words)}, one linear function [\d.]+, the mean", line)
+    page = fitted.report(tmp_path / "page.html").read_text()
+    assert f"R² of rows left out one by one, this network {words}" in page
+    assert f"a linear function {words}" not in page
+    # Of a linear function they are exact.
+    line = PlantedRegressor(random_state=0).fit(X, X @ [1.0, 0.1, 2.0] + RNG.standard_normal(400))
+    assert line.network_.n_hidden == 0
+    assert words not in str(line.summary())
+    assert words not in line.report(tmp_path / "line.html").read_text()
+
+
+def test_scores_of_labels_to_first_order_are_said_to_be(tmp_path):
+    labels = (RNG.random(400) < 1 / (1 + np.exp(-4 * np.maximum(X[:, 0], 0) + 1))).astype(int)
+    est = PlantedClassifier(1, link="logit", activation="softplus", random_state=0).fit(X[:, [0, 2]], labels)
+    assert "one by one (to first order, without refits): this network" in str(est.summary())
+    page = est.report(tmp_path / "page.html").read_text()
+    assert "explained deviance of rows left out one by one, this network (to first order, without refits)" in page
+    assert "a linear function (to first order, without refits)" in page

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jax import lax
 
+from planted.names import count_of
 from planted.numerics.decompositions import svd
 from planted.numerics.precision import float64
 from planted.objectives import Objective, Params, evaluate, evaluate_with_gradient, flatten, is_small, named
@@ -40,7 +41,7 @@ class Symmetry:
 
     def __str__(self) -> str:
         m = self.tangents.shape[1]
-        return f"{self.name} ({m} direction{'s' * (m > 1)})"
+        return f"{self.name} ({count_of(m, 'direction')})"
 
 
 @jax.jit

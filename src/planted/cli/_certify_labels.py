@@ -9,7 +9,8 @@ from typing import Any
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, names_in, print_json, source_of
-from planted.cli._rows import Given
+from planted.cli._rows import Given, taken_as_they_are
+from planted.names import count_of
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,12 @@ class Labelled:
         if columns is None and saved.encoding is not None:
             table = saved.table(source_of(self.data), names_in(self.target), self.header)
         else:
-            table = open_table(source_of(self.data), names_in(self.target), columns, labels=True, header=self.header)
+            with taken_as_they_are():
+                targets = names_in(self.target)
+                table = open_table(source_of(self.data), targets, columns, labels=True, header=self.header)
         if table.X.shape[1] != network.n_features:
-            raise ValueError(
-                f"{self.data} has {table.X.shape[1]} input columns but the network takes {network.n_features}"
-            )
+            given = count_of(table.X.shape[1], "input column")
+            raise ValueError(f"{self.data} has {given} but the network takes {network.n_features}")
         if link == "mean" and not np.allclose(network.output, 1 / network.n_hidden):
             raise ValueError("a network of probabilities has all outputs 1/k: this one was not fitted to labels")
         rows = Given(table.X, table.y, table.names, table.words, table.lacking).complete(classes)

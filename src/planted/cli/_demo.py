@@ -9,6 +9,7 @@ import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, Force, Json, Quiet, Seed, check_file, print_json, progress_bar
 from planted.cli._program_cache import remember_programs
+from planted.names import count_of
 
 
 def demo(
@@ -43,7 +44,8 @@ def demo(
         samples, features, hidden, weights="correlated", output="positive", condition_number=2.0, random_state=seed
     )
     if not as_json:
-        typer.echo(f"planted: {hidden} ReLU neurons on {features} inputs, {samples} rows, no noise")
+        neurons = f"{count_of(hidden, 'ReLU neuron')} on {count_of(features, 'input')}"
+        typer.echo(f"planted: {neurons}, {samples} rows, no noise")
     with progress_bar(quiet) as report:
         estimator = PlantedRegressor(
             hidden,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from planted.cli._common import DONE, Force, Json, Quiet, Seed, check_file, known, print_json
-from planted.names import EXPORTS
+from planted.names import EXPORTS, count_of
 
 
 def export(
@@ -41,5 +41,5 @@ def export(
     if as_json:
         print_json({"format": to, "file": str(target), "n_hidden": network.n_hidden})
     else:
-        typer.echo(f"{network.n_hidden} neurons written to {target}")
+        typer.echo(f"{count_of(network.n_hidden, 'neuron')} written to {target}")
     return DONE

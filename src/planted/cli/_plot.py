@@ -25,7 +25,7 @@ from planted.cli._patches import Patch
 from planted.cli._program_cache import remember_programs
 from planted.cli._rows import Request
 from planted.cli._sources import Header
-from planted.names import PLOT_LOSSES, PLOTS
+from planted.names import PLOT_LOSSES, PLOTS, count_of
 
 
 def plot(
@@ -125,5 +125,5 @@ def draw_model(model: Path, request: Request, out: Path | None, force: bool, as_
     else:
         words = {"r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
         line = ", ".join(f"{words[name]} {value:.6g}" for name, value in measured.items())
-        typer.echo(f"picture written to {file}; {len(X):,} rows, {line}")
+        typer.echo(f"picture written to {file}; {count_of(len(X), 'row')}, {line}")
     return DONE

@@ -11,6 +11,7 @@ from planted.cli._common import DONE, Force, Json, Quiet, Seed, check_file, chec
 from planted.cli._patches import Patch
 from planted.cli._rows import Request, given_rows, missing_rows
 from planted.cli._sources import Header
+from planted.names import count_of
 
 
 def predict(
@@ -79,7 +80,7 @@ def predict(
     if out is None:
         typer.echo(text, nl=False)
     else:
-        typer.echo(f"{int(whole.sum())} predictions written to {out}")
+        typer.echo(f"{count_of(int(whole.sum()), 'prediction')} written to {out}")
     words = {"r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
     if score:
         line = ", ".join(f"{words[name]} {value:.6g}" for name, value in score.items())
@@ -139,7 +140,8 @@ def scores(saved: Any, X: Any, y: Any) -> dict[str, float]:
     whole = ~np.isnan(np.column_stack([values, y])).any(axis=1)
     y = y[whole]
     if y.shape != values[whole].shape:
-        raise ValueError(f"the network has {values[0].size} outputs, but {y[0].size} targets are named")
+        named = count_of(y[0].size, "target is", "targets are")
+        raise ValueError(f"the network has {count_of(values[0].size, 'output')}, but {named} named")
     return {"r2": 1 - float(np.mean((values[whole] - y) ** 2) / max(np.mean(np.var(y, axis=0)), 1e-300))}
 
 

@@ -21,7 +21,7 @@ from planted.cli._common import (
 )
 from planted.cli._imported import imported
 from planted.cli._report import network_report
-from planted.names import ACTIVATIONS
+from planted.names import ACTIVATIONS, count_of
 
 _TORCH = (".pt", ".pth")
 _PICKLES = (".pkl", ".pickle", ".joblib", *_TORCH)
@@ -154,7 +154,7 @@ def _table(network: Any, rows: int = 12, columns: int = 6) -> str:
         row = " ".join(f"{w:>+10.4g}" for w in network.weights[i, :columns])
         lines.append(f"{number:>7} {size[i]:>10.4g} {bias:>+10.4g} {row}")
     if network.n_hidden > rows:
-        lines.append(f"… {network.n_hidden - rows} more neurons")
+        lines.append(f"… {count_of(network.n_hidden - rows, 'more neuron')}")
     intercepts = np.atleast_1d(network.intercept)
     skip = None if network.skip is None else np.atleast_2d(network.skip)
     if skip is not None or np.any(intercepts):

@@ -117,7 +117,8 @@ class Report:
         if law is not None and law.law is not None:
             lines.append(f"inputs: {law}")
         if hasattr(estimator, "moment_rank_"):
-            lines.append(f"width: {estimator.n_hidden_} by rows left out; {estimator.moment_rank_}")
+            chosen = "by rows left out" if estimator.n_hidden == "auto" else "as asked for"
+            lines.append(f"width: {estimator.n_hidden_} {chosen}; {estimator.moment_rank_}")
         if getattr(estimator, "choice_", None) is not None:
             lines += str(estimator.choice_).splitlines()
         lines.append(f"certificate: {certificate.kind} ({certificate.reason})")

@@ -10,6 +10,7 @@ import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, Json, Quiet, Seed, Stopped, print_json, progress_bar
 from planted.cli._sources import Scheduler, SweepEngine, sweep
+from planted.names import count_of
 
 
 def reproduce(
@@ -82,7 +83,7 @@ def reproduce(
     elif len(studies) > 1:
         from planted.reproduce import counted
 
-        typer.echo(f"claims of {len(studies)} figures: {counted(c for s in studies for c in s.claims)}")
+        typer.echo(f"claims of {count_of(len(studies), 'figure')}: {counted(c for s in studies for c in s.claims)}")
     done = {study.name for study in studies}
     left_out = [item.name for item in chosen if item.name not in done]
     if left_out:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import typer
 
 from planted.cli._common import names_in, read_rows, source_of
 from planted.cli._patches import check_patch, read_patches
+from planted.names import count_of
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,28 @@ def missing_rows(whole: Any, lacking: tuple[str, ...], otherwise: str = "") -> s
     return f"{int((~whole).sum()):,} of {len(whole):,} rows lack {what}"
 
 
+@contextmanager
+def taken_as_they_are() -> Iterator[None]:
+    """Advice on cells that are no numbers, for a command that has no option which makes numbers of them.
+
+    >>> from planted.rows import MissingError
+    >>> with taken_as_they_are():
+    ...     raise MissingError("a.csv", "u", 3)
+    Traceback (most recent call last):
+    planted.numerics.reading.DataError: a.csv: column 'u' has a missing value in row 3; columns that are not matched by
+    name hold a number in every row: change the table
+    """
+    from planted.numerics.reading import DataError
+
+    try:
+        yield
+    except DataError as error:
+        if not any(flag in error.command for flag in ("--categorical", "--missing", "--exclude", "--task")):
+            raise
+        advice = "columns that are not matched by name hold a number in every row: change the table"
+        raise DataError(error.sentence, advice) from None
+
+
 @dataclass(frozen=True)
 class Request:
     """What a caller says of a table for a model: file, target, columns by place, patch, and whether it has a header."""
@@ -113,10 +138,11 @@ class Request:
             targets = [] if self.target is None else names_in(self.target)
             table = model.table(source_of(self.data), targets, self.header)
             return Given(table.X, table.y, table.names, table.words, table.lacking)
-        X, y, names = read_rows(self.data, self.target, self.features)
+        with taken_as_they_are():
+            X, y, names = read_rows(self.data, self.target, self.features)
         if X.shape[1] != network.n_features:
             raise ValueError(
-                f"{self.data} has {X.shape[1]} input columns but the network takes {network.n_features}; "
+                f"{self.data} has {count_of(X.shape[1], 'input column')} but the network takes {network.n_features}; "
                 "name them with --features, or the column to leave out with --target"
             )
         return Given(X, y, names, "")
@@ -131,5 +157,6 @@ class Request:
                 n_patches = network.n_features // (height * width)
             if patch is None and images:
                 patch = f"{height}x{width}"
-        X, y = read_patches(self.data, self.target, patch, n_patches)
+        with taken_as_they_are():
+            X, y = read_patches(self.data, self.target, patch, n_patches)
         return Given(X, y, [], "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,10 +18,15 @@ from planted.cli._common import (
     Seed,
     check_file,
     check_table,
+    known,
+    names_in,
     print_json,
-    read_rows,
+    source_of,
 )
 from planted.cli._program_cache import remember_programs
+from planted.cli._rows import missing_rows
+from planted.cli._sources import Categorical, Columns, Exclude, Header, Missing
+from planted.names import MISSING_RULES
 
 
 def score(
@@ -39,6 +45,10 @@ def score(
     query: Annotated[Path | None, typer.Option(help="Where scores are wanted; at the rows of DATA if omitted.")] = None,
     features: Annotated[str | None, typer.Option(help="Input columns, comma-separated; all others if omitted.")] = None,
     target: Annotated[str | None, typer.Option(help="Column to leave out.")] = None,
+    exclude: Exclude = None,
+    categorical: Categorical = False,
+    missing: Missing = "refuse",
+    header: Header = None,
     out: Annotated[Path | None, typer.Option(help="Write the scores to this CSV file.")] = None,
     force: Force = False,
     seed: Seed = 0,
@@ -48,8 +58,8 @@ def score(
     """Estimate the score functions of the density that rows were drawn from, by local likelihood.
 
     One line a query point: the distinct entries of the score (of order 2, those on and above the diagonal), the
-    effective number of neighbours, and a status; entries are empty where there is no usable fit. Exit status 1 if none
-    has one.
+    effective number of neighbours, and a status; entries are empty where there is no usable fit, and where
+    --missing drop leaves a row out. Exit status 1 if none has one.
 
     Example: planted score data.csv --target y --order 1 --bandwidth held-out --out scores.csv
     """
@@ -58,29 +68,29 @@ def score(
             check_table(path)
     check_file(out, "scores", [data, query], force)
     width = bandwidth_from(bandwidth)
+    columns = Columns(exclude, categorical, known("rule for missing values", missing, MISSING_RULES), header)
 
     from planted.inputs import LocalLikelihood
 
     remember_programs()
-    X, _, names = read_rows(data, target, features)
-    points = None
-    if query is not None:
-        points, _, given = read_rows(query, None, ",".join(names))
-        if len(given) != len(names):
-            raise ValueError(f"{query} has {len(given)} input columns but {data} has {len(names)}")
-    estimate = LocalLikelihood(width, degree, random_state=seed).fit(X)
-    fit = estimate.local_fit(points)
-    columns = _columns(fit.score(order), names, order)
-    columns |= {"neighbours": fit.neighbours, "status": fit.status}
+    table = _rows(data, target, features, columns)
+    names = table.names
+    asked = table if query is None else _query(query, table, columns)
+    estimate = LocalLikelihood(width, degree, random_state=seed).fit(table.X)
+    fit = estimate.local_fit(None if query is None else asked.X[asked.rows])
+    estimated = _columns(fit.score(order), names, order) | {"neighbours": fit.neighbours, "status": fit.status}
+    if not asked.rows.all():
+        estimated = _with_gaps(estimated, asked.rows)
+        typer.echo(f"planted: {missing_rows(asked.rows, asked.lacking)}: they have no scores", err=True)
     if out is not None:
-        _write(columns, out)
+        _write(estimated, out)
     if as_json:
-        report = {"rows": len(X), "queries": len(fit.status), "usable": int(fit.ok.sum()), "order": order}
+        report = {"rows": len(table.X), "queries": len(asked.rows), "usable": int(fit.ok.sum()), "order": order}
         settings = {"degree": degree, "bandwidth": estimate.bandwidth_, "criterion": estimate.criterion_}
-        print_json(report | settings | {"scores": None if out is not None else columns})
+        print_json(report | settings | {"scores": None if out is not None else estimated})
     else:
         if out is None:
-            _write(columns, None)
+            _write(estimated, None)
         summary = f"{fit}; bandwidth {estimate.bandwidth_:.4g}"
         if out is not None:
             typer.echo(f"{summary}; written to {out}")
@@ -107,6 +117,52 @@ def bandwidth_from(text: str) -> float | str:
     if not 0 < value < float("inf"):
         raise ValueError(f"--bandwidth must be a positive number, 'rule', 'held-out' or 'moment', not {text!r}")
     return value
+
+
+def _rows(data: Path, target: str | None, features: str | None, columns: Columns) -> Any:
+    """The table of inputs; the target is one more column to leave out, in a file of arrays an array."""
+    from planted.datasets import open_table
+
+    targets = [] if target is None else names_in(target)
+    options, chosen = columns.options(), None if features is None else names_in(features)
+    if data.suffix.lower() == ".npz":
+        return open_table(data, targets, chosen, **options)
+    return open_table(source_of(data), None, chosen, **options | {"exclude": [*options["exclude"], *targets]})
+
+
+def _query(query: Path, table: Any, columns: Columns) -> Any:
+    """The table of query points, its columns made inputs as those of the rows were."""
+    import numpy as np
+
+    from planted.datasets import open_table, read_inputs
+    from planted.rows import MissingError
+
+    if table.encoding.plain:
+        return open_table(source_of(query), None, table.encoding.columns, header=columns.header)
+    refused = columns.missing == "refuse"
+    encoding = replace(table.encoding, missing="drop") if refused else table.encoding
+    points = read_inputs(source_of(query), encoding, header=columns.header)
+    if refused and points.lacking:
+        raise MissingError(query, points.lacking[0], int(np.argmin(points.rows)) + 1)
+    if not points.rows.any():
+        raise ValueError(f"{query}: every row lacks an input")
+    return points
+
+
+def _with_gaps(columns: dict[str, Any], rows: Any) -> dict[str, Any]:
+    """Columns with an entry for each of `rows` (n,) of bool: none, and a status of its own, where that is false.
+
+    >>> import numpy as np
+    >>> _with_gaps({"score_u": np.array([2.0]), "status": np.array(["ok"])}, np.array([False, True]))
+    {'score_u': array([nan,  2.]), 'status': array(['missing value', 'ok'], dtype='<U13')}
+    """
+    import numpy as np
+
+    places = np.maximum(np.cumsum(rows) - 1, 0)
+    return {
+        name: np.where(rows, np.asarray(values)[places], "missing value" if name == "status" else np.nan)
+        for name, values in columns.items()
+    }
 
 
 def _columns(tensor: Any, names: list[str], order: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import typer
 
 from planted.cli._common import Stopped, check_table, known, names_in, source_of
 from planted.cli._patches import patch_shape, read_patches
+from planted.names import count_of
 
 ENGINES = ("auto", "memory", "files", "dask")
 _LARGE_BYTES = 10**9
@@ -214,7 +215,7 @@ class Place:
         try:
             with checkpoint_named(folder):
                 rows = file_rows(self.data.resolve(), targets, columns, dtype=dtype, engine=place)
-                shape = f"{rows.n_rows:,} rows × {rows.n_features:,} columns, read in blocks"
+                shape = f"{count_of(rows.n_rows, 'row')} × {count_of(rows.n_features, 'column')}, read in blocks"
                 yield Source(rows, None, list(rows.names), options, f"{self.data}: {shape}; target {self.target}")
         finally:
             if place is not None:

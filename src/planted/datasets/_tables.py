@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planted.names import unknown
+from planted.names import count_of, unknown
 from planted.numerics.files import write_whole
 from planted.numerics.reading import DataError, check_source
 from planted.numerics.validation import as_matrix
@@ -192,18 +192,24 @@ def read_inputs(source: Any, encoding: Encoding, target: Sequence[str] = (), hea
     if isinstance(source, (str, PathLike)) and table_kind(check_source(source)) == ".npz":
         table = _npz_table(Path(source), targets, None, ())
         if len(table.names) != len(encoding.columns):
-            raise DataError(f"{source}: X has {len(table.names)} columns, not {len(encoding.columns)} as in the fit")
+            raise DataError(
+                f"{source}: X has {count_of(len(table.names), 'column')}, not {len(encoding.columns)} as in the fit"
+            )
         return table
     unnamed = (*encoding.columns, *(targets or ["the target"]))
     wanted = Wanted(tuple(targets), encoding.columns, header=header, unnamed=unnamed)
-    frame = read_frame(source, wanted, mixed=True, labels=True)
+    try:
+        frame = read_frame(source, wanted, mixed=True, labels=True)
+    except DataError as error:
+        # No column that the network takes can be left out, as its remedy may say.
+        raise DataError(error.sentence) from None
     try:
         X, whole = encoding.inputs(frame)
     except MissingError as error:
         again = "the fit refused missing values: leave the row out, or fit again with"
         raise DataError(error.sentence, f"{again} missing=", f"{again} --missing") from None
     y, _ = _target_values(frame, targets, True, "drop")
-    words = f"{frame.name}: {frame.words}; {len(X):,} rows"
+    words = f"{frame.name}: {frame.words}; {count_of(len(X), 'row')}"
     lacking = () if whole.all() else tuple(name for name in encoding.columns if frame.frame[name].null_count())
     return Table(X, y if targets else None, list(encoding.names), targets, encoding, words, (), whole, lacking)
 
@@ -217,7 +223,9 @@ def _npz_table(path: Path, targets: list[str], features: Sequence[str] | None, e
     if missing is not None:
         raise DataError(f"{path}: {unknown('column', missing, tuple(names))}")
     X = X if chosen == names else X[:, [names.index(name) for name in chosen]]
-    words = f"{path}: NPZ; {len(X):,} rows × {X.shape[1]:,} columns" + "".join(f"; target {name}" for name in targets)
+    words = f"{path}: NPZ; {count_of(len(X), 'row')} × {count_of(X.shape[1], 'column')}" + "".join(
+        f"; target {name}" for name in targets
+    )
     every = np.ones(len(X), bool)
     return Table(X, y, chosen, targets, Encoding(tuple(chosen)), words, remarks(X, chosen), every)
 
@@ -249,16 +257,16 @@ def _target_values(frame: Frame, targets: list[str], labels: bool, missing: str)
 def _words(frame: Frame, targets: list[str], encoding: Encoding, rows: np.ndarray) -> str:
     """What was understood, in one line."""
     left, filled = int((~rows).sum()), sum(frame.frame[name].null_count() for name in encoding.columns)
-    used = f"{len(rows) - left:,} of {len(rows):,}" if left else f"{len(rows):,}"
-    parts = [f"{used} rows × {len(encoding.columns):,} columns"]
+    used = (f"{len(rows) - left:,} of " if left else "") + count_of(len(rows), "row")
+    parts = [f"{used} × {count_of(len(encoding.columns), 'column')}"]
     parts += [f"target{'s' * (len(targets) > 1)} {', '.join(targets)}"] * bool(targets)
     for name, levels in encoding.levels.items():
         shown = ", ".join(levels[1:4]) + (f" and {len(levels) - 4} more" if len(levels) > 4 else "")
         parts.append(f"{name}: {levels[0]}, or 1 for {shown}")
     if left:
-        parts.append(f"{left:,} row{'s' * (left > 1)} with missing values left out")
+        parts.append(f"{count_of(left, 'row')} with missing values left out")
     if filled and encoding.missing == "mean":
-        parts.append(f"{filled:,} missing value{'s' * (filled > 1)} filled in")
+        parts.append(f"{count_of(filled, 'missing value')} filled in")
     return "; ".join([f"{frame.name}: {frame.words}", *parts])
 
 

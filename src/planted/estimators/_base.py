@@ -273,7 +273,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         self.certificate_ = certificate(problem, result)
         verdict = agreeing(result.verdict, self.certificate_, looked.total_weight)
         self.result_ = replace(result, verdict=verdict)
-        self.evidence_ = self._evidence(looked.X, looked.y, n_rows=looked.n_rows)
+        self.evidence_ = self._evidence(looked.X, looked.y, n_rows=looked.n_rows, weight=looked.weight)
 
     @property
     def network_(self) -> Any:

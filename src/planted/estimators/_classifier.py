@@ -318,12 +318,16 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         fitted = {"loss": self.loss, "alpha": self.alpha_, "class_factors": factors}
         return super().save(path, {**(about or self.fingerprint_), **fitted}, **known)
 
-    def _evidence(self, X: np.ndarray, y: np.ndarray, **about: Any) -> Evidence:
+    def _evidence(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None, **about: Any) -> Evidence:
+        if weight is not None and self._factors is not None:
+            # Rows are counted, not classes.
+            weight = weight / self._factors[y.astype(int)]
         network = displayed(self.result_.network, self.result_.uncertainty)
         link = self.link_
         return evidence(
-            network, X, y, labels=True, probability=lambda net, rows: class_probabilities(net, rows, link), **about
-        )
+            network, X, y, labels=True, probability=lambda net, rows: class_probabilities(net, rows, link),
+            weight=weight, **about,
+        )  # fmt: skip
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (n, m) of the classes, in the order of `classes_`."""

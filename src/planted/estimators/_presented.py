@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from planted.estimators._saved import signature_of
 from planted.estimators._summary import Summary, summarise
 from planted.methods import Recovery
+from planted.names import count_of
 from planted.pages import Evidence, displayed, evidence, fragment, subject_of, write_report
 
 
@@ -66,7 +67,9 @@ class Presented:
             other = copy(self)
             rows, truth = other._validated(X, y)
             if other.n_features_in_ != self.n_features_in_:
-                raise ValueError(f"X has {other.n_features_in_} inputs, but the network takes {self.n_features_in_}")
+                raise ValueError(
+                    f"X has {count_of(other.n_features_in_, 'input')}, but the network takes {self.n_features_in_}"
+                )
             if not np.array_equal(getattr(other, "classes_", ()), getattr(self, "classes_", ())):
                 raise ValueError(f"y has other classes than the fit: {other.classes_}")
             fresh = self._evidence(rows, truth, fresh=True)

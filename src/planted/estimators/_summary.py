@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from planted.certificates import unit_scaled
+from planted.names import count_of
 from planted.networks import ConvNetwork
-from planted.pages import displayed
+from planted.pages import FIRST_ORDER, displayed
 
 _COLUMNS, _NEURONS, _INPUTS = 4, 12, 24
 _ALWAYS = 0.9995
@@ -60,7 +61,10 @@ class Summary:
         for begin in range(0, len(shown), _COLUMNS):
             lines += [*self._block(shown[begin : begin + _COLUMNS], begin), ""]
         if len(self.parts) > _NEURONS:
-            lines += [f"… {len(self.parts) - _NEURONS} weaker neurons are not shown", ""]
+            lines += [
+                f"… {count_of(len(self.parts) - _NEURONS, 'weaker neuron is', 'weaker neurons are')} not shown",
+                "",
+            ]
         if shared:
             width = max(len(name) for name in shared)
             lines += [f"{name:<{width}}  {self._cell(*pair)}" for name, pair in shared.items()] + [""]
@@ -150,7 +154,7 @@ def _head(estimator: Any) -> list[str]:
     """Conclusion, network, scores."""
     result, verdict = estimator.result_, estimator.result_.verdict
     lines = [f"{verdict.status}: {verdict.reason}"] + ([verdict.advice] if verdict.advice else [])
-    rows = f"{estimator.evidence_.n_rows:,} rows"
+    rows = count_of(estimator.evidence_.n_rows, "row")
     lines += [f"{result.network}; {rows}; method {result.method!r}; {result.seconds:.1f} s"]
     return lines + scores(estimator)
 
@@ -163,10 +167,13 @@ def scores(estimator: Any) -> list[str]:
     >>> scores(PlantedRegressor(1, activation="relu", random_state=0).fit(data.X, data.y))[0].split(":")[0]
     'explained...'
     """
-    left = [f"{name} {_share(1 - score)}" for name, score in held_out(estimator).items()]
+    left = {name: f"{name} {_share(1 - score)}" for name, score in held_out(estimator).items()}
+    if left and hasattr(estimator, "classes_"):
+        return [f"explained deviance of rows left out one by one ({FIRST_ORDER}): {', '.join(left.values())}"]
     if left:
-        measure = "explained deviance" if hasattr(estimator, "classes_") else "explained variance (R²)"
-        return [f"{measure} of rows left out one by one: {', '.join(left)}"]
+        if estimator.verdict_.facts.n_hidden:
+            left["this network"] += f" ({FIRST_ORDER})"
+        return [f"explained variance (R²) of rows left out one by one: {', '.join(left.values())}"]
     if hasattr(estimator, "classes_"):
         return []
     return [f"explained variance (R²) of the rows of the fit: {_share(estimator.result_.relative_loss)}"]
@@ -229,7 +236,9 @@ def _neuron_notes(net: Any, parts: list[dict[str, Any]], hidden: int) -> list[st
             several = "s" * (len(always) > 1)
             kind = "linear" if net.activation.name in ("relu", "leaky_relu", "abs") else "never silent"
             notes.append(f"neuron{several} {', '.join(always)}: active in every row, so {kind} on these rows")
-    return notes + [f"{hidden} inputs with smaller weights are not shown"] * (hidden > 0)
+    return notes + [
+        f"{count_of(hidden, 'input with smaller weights is', 'inputs with smaller weights are')} not shown"
+    ] * (hidden > 0)
 
 
 def _outputs(estimator: Any, network: Any) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from planted.inputs._scores import MAX_ORDER
+from planted.names import count_of
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.pytrees import Pytree
 from planted.numerics.validation import as_matrix
@@ -99,11 +100,13 @@ class Density(Pytree, ABC):
     def _rows(self, x: ArrayLike) -> np.ndarray:
         rows = as_matrix("x", x)
         if rows.shape[1] != self.n_features:
-            raise ValueError(f"x has {rows.shape[1]} columns, but the density has {self.n_features} inputs")
+            raise ValueError(
+                f"x has {count_of(rows.shape[1], 'column')}, but the density has {count_of(self.n_features, 'input')}"
+            )
         return rows
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.n_features} inputs)"
+        return f"{type(self).__name__}({count_of(self.n_features, 'input')})"
 
 
 def checked_order(order: Any) -> int:

@@ -33,6 +33,7 @@ from planted.inputs._kernel_sums import kernel_sums
 from planted.inputs._local_likelihood_general import MAX_FEATURES, fit_general
 from planted.inputs._moment_bandwidth import bandwidth_for_moment
 from planted.inputs._scores import score_contraction, score_tensor
+from planted.names import count_of
 from planted.numerics.precision import float64
 from planted.numerics.validation import as_matrix
 
@@ -86,7 +87,9 @@ class LocalFit:
     def __str__(self) -> str:
         kinds, counts = np.unique(self.status, return_counts=True)
         parts = ", ".join(f"{count} {kind}" for kind, count in zip(kinds, counts, strict=True))
-        return f"{len(self.status)} query points: {parts}; median neighbours {np.median(self.neighbours):.3g}"
+        return (
+            f"{count_of(len(self.status), 'query point')}: {parts}; median neighbours {np.median(self.neighbours):.3g}"
+        )
 
 
 def _places(d: int) -> np.ndarray:
@@ -165,7 +168,7 @@ class LocalLikelihood(BaseEstimator):
     >>> bool(abs(estimate.score([[1.0, 0.0]], 1) - [[-1.0, 0.0]]).max() < 0.15)
     True
     >>> print(estimate.local_fit([[100.0, 0.0]]))
-    1 query points: 1 too few neighbours; median neighbours 1
+    1 query point: 1 too few neighbours; median neighbours 1
     """
 
     def __init__(
@@ -323,7 +326,9 @@ class LocalLikelihood(BaseEstimator):
     def _rows(self, x: ArrayLike) -> np.ndarray:
         rows = as_matrix("x", x)
         if rows.shape[1] != self.n_features_in_:
-            raise ValueError(f"x has {rows.shape[1]} columns, but the estimator was fitted with {self.n_features_in_}")
+            raise ValueError(
+                f"x has {count_of(rows.shape[1], 'column')}, but the estimator was fitted with {self.n_features_in_}"
+            )
         return rows
 
     @staticmethod

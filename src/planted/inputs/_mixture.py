@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from planted.inputs._base import Density
 from planted.inputs._gaussian import Gaussian, log_normal, normal_contraction, normal_score
+from planted.names import count_of
 from planted.numerics.precision import float64
 from planted.numerics.seeding import key_from
 from planted.numerics.validation import as_matrix
@@ -89,7 +90,7 @@ class GaussianMixture(Density):
 
         >>> rows = GaussianMixture([0.5, 0.5], [[3.0], [-3.0]]).sample(1000, random_state=0)
         >>> GaussianMixture.fit(rows)
-        GaussianMixture(2 components, 1 inputs)
+        GaussianMixture(2 components, 1 input)
         """
         from sklearn.mixture import GaussianMixture as Likelihood
 
@@ -153,4 +154,4 @@ class GaussianMixture(Density):
         return jnp.sum(self.posterior(x) * each(x, self.means, self._factors, u, v), axis=1)
 
     def __repr__(self) -> str:
-        return f"GaussianMixture({self.n_components} components, {self.n_features} inputs)"
+        return f"GaussianMixture({count_of(self.n_components, 'component')}, {count_of(self.n_features, 'input')})"

@@ -12,6 +12,7 @@ import numpy as np
 from planted import activations
 from planted.activations import Activation
 from planted.methods._problem import Free
+from planted.names import count_of
 from planted.networks import Network
 
 _SHOWN = 16
@@ -60,7 +61,7 @@ class Candidate:
         if self.activation is None:
             head = "linear function" if self.free.skip else "constant"
             return ", ".join([head] + ["intercept"] * (self.free.intercept and self.free.skip))
-        head = f"{self.n_hidden} {self.activation.name} neuron{'s' * (self.n_hidden != 1)}"
+        head = count_of(self.n_hidden, f"{self.activation.name} neuron")
         return ", ".join([head, *(part for part, there in [*parts, ("linear part", self.free.skip)] if there)])
 
     @property

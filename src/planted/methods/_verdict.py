@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planted.methods._listing import REFITTED, gain, listed, penalised_words
+from planted.names import count_of
 
 STATUSES = ("recovered", "estimated", "ambiguous", "misfit")
 SUCCESSES = ("recovered", "estimated")
@@ -380,12 +381,10 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         )
     if facts.enough_neurons:
         left = "every row" if facts.explained else "the rows left out as well"
-        several = "neuron explains" if facts.enough_neurons == 1 else "distinct neurons explain"
-        return (
-            f"{facts.enough_neurons} {several} {left}: the other {facts.n_hidden - facts.enough_neurons} of "
-            f"{facts.n_hidden} are not determined",
-            f"Ask for n_hidden={facts.enough_neurons}.",
-        )
+        enough = count_of(facts.enough_neurons, "neuron explains", "distinct neurons explain")
+        one, several = f"of {facts.n_hidden} is", f"of {facts.n_hidden} are"
+        others = count_of(facts.n_hidden - facts.enough_neurons, one, several)
+        return f"{enough} {left}: the other {others} not determined", f"Ask for n_hidden={facts.enough_neurons}."
     return None
 
 

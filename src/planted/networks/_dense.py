@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
+from planted.names import count_of
 from planted.networks._convert import from_onnx, from_sklearn, from_torch, to_onnx, to_sklearn, to_torch
 from planted.networks._format import Form
 from planted.networks._kind import Kind
@@ -154,7 +155,7 @@ class Network(Kind):
         """Outputs (n,), or (n, m) for m outputs, at inputs X (n, d)."""
         inputs = _finite("X", X, 2)
         if inputs.shape[1] != self.n_features:
-            raise ValueError(f"X has {inputs.shape[1]} columns but the network takes {self.n_features}")
+            raise ValueError(f"X has {count_of(inputs.shape[1], 'column')} but the network takes {self.n_features}")
         result = np.empty((len(inputs), *self.output.shape[:-1]))
         for start in range(0, len(inputs), _BLOCK):
             part = slice(start, start + _BLOCK)
@@ -359,8 +360,8 @@ class Network(Kind):
         return to_onnx(self, path, dtype)
 
     def __repr__(self) -> str:
-        outputs = f", {self.n_outputs} outputs" if self.output.ndim > 1 else ""
+        outputs = f", {count_of(self.n_outputs, 'output')}" if self.output.ndim > 1 else ""
         extras = ("" if self.bias is None else ", biases") + ("" if self.skip is None else ", linear part")
         k, d = self.n_hidden, self.n_features
-        neurons = f"{k} {self.activation.name} neuron{'s' * (k != 1)}" if k else "no neurons"
-        return f"Network({neurons}, {d} input{'s' * (d != 1)}{outputs}{extras})"
+        neurons = count_of(k, f"{self.activation.name} neuron") if k else "no neurons"
+        return f"Network({neurons}, {count_of(d, 'input')}{outputs}{extras})"

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
+from planted.names import count_of
 from planted.networks._dense import Network
 from planted.networks._format import Form
 from planted.networks._kind import Kind
@@ -179,4 +180,5 @@ class ConvNetwork(Kind):
         return Network(np.kron(np.eye(self.n_patches), self.filter), self.output, self.activation)
 
     def __repr__(self) -> str:
-        return f"ConvNetwork({self.activation.name} filter of {self.patch_size} over {self.n_patches} patches)"
+        patches = count_of(self.n_patches, "patch", "patches")
+        return f"ConvNetwork({self.activation.name} filter of {self.patch_size} over {patches})"

@@ -4,8 +4,10 @@ from planted.pages._evidence import Evidence, displayed, evidence
 from planted.pages._explore import TRAPS, Trap, write_explorer
 from planted.pages._report import fragment, report_html, write_report
 from planted.pages._subject import Subject, subject_of
+from planted.pages._words import FIRST_ORDER
 
 __all__ = [
+    "FIRST_ORDER",
     "TRAPS",
     "Evidence",
     "Subject",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from planted.networks import Kind
 
 _ROWS, _POINTS, _BINS, _RESIDUAL_BINS = 4000, 400, 24, 30
 _PARAMETERS = 300
+_BLOCK = 2**16
 _TAIL = 0.005
 _FLAT = 0.01
 _FULL_LEVERAGE = 1 - 1e-6
@@ -34,13 +35,14 @@ class Evidence:
     counts, edges : arrays (b,), (b + 1,)
         Histogram of truth − prediction over the sample.
     strength : array (k,)
-        Standard deviation of each neuron's contribution to its leading output.
+        Standard deviation of each neuron's contribution to its leading output, over all rows by their weight.
     leading : array (k,)
         The output on which each neuron acts most.
     active : array (k,)
-        Share of rows in which each neuron is active: its slope is more than a hundredth of its largest one.
+        Share of rows, by their weight, in which each neuron is active: its slope is more than a hundredth of its
+        largest one.
     mean, scale : arrays (d,)
-        Mean and standard deviation of each input.
+        Mean and standard deviation of each input, over all rows by their weight.
     positions, response, partial, shares : arrays (k, b)
         Of each neuron, in bins of z = w·x + b: the middle of the bin, the contribution a φ(z) there, that plus the mean
         residual over the rows of the bin (NaN if there are none), and the share of rows in it.
@@ -74,6 +76,7 @@ def evidence(
     labels: bool = False,
     n_rows: int = 0,
     probability: Callable[[Any, np.ndarray], np.ndarray] | None = None,
+    weight: np.ndarray | None = None,
 ) -> Evidence:
     """Look at rows beside a network.
 
@@ -97,6 +100,8 @@ def evidence(
     probability : callable, optional
         Network and rows to the probabilities (n, m) of the labels; the network's own output is that of label 1
         otherwise. Residuals of log-odds are those of the labels over their variance, as in a generalised linear model.
+    weight : array (n,), optional
+        A row of weight w counts like w equal rows in strengths, shares, means and standard deviations.
 
     Examples
     --------
@@ -139,9 +144,8 @@ def evidence(
         predicted=(targets - left_out)[:shown].T.ravel(),
         counts=counts,
         edges=edges,
-        mean=np.mean(rows.reshape(len(rows), -1), axis=0),
-        scale=np.std(rows.reshape(len(rows), -1), axis=0),
         **_responses(network, rows, residual if working is None else working),
+        **_over_all(network, np.asarray(X, np.float64), np.ones(len(y)) if weight is None else weight),
     )
 
 
@@ -161,15 +165,20 @@ def _middle(values: np.ndarray) -> tuple[float, float]:
     return float(low - room), float(high + room)
 
 
+def _leading(network: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The output on which each neuron acts most (k,), and how much (k,)."""
+    output = np.atleast_2d(network.output)
+    k = output.shape[1]
+    leading = np.argmax(np.abs(output), axis=0) if k else np.zeros(0, int)
+    return leading, output[leading, np.arange(k)]
+
+
 def _responses(network: Any, rows: np.ndarray, residual: np.ndarray) -> dict[str, np.ndarray]:
     """How each neuron answers along its own direction, in bins."""
-    z, output = network.preactivations(rows), np.atleast_2d(network.output)
-    k = z.shape[1]
-    values = np.asarray(network.activation(z))
-    leading = np.argmax(np.abs(output), axis=0) if k else np.zeros(0, int)
-    amount = output[leading, np.arange(k)]
-    table = {name: np.zeros((k, _BINS)) for name in ("positions", "response", "partial", "shares")}
-    for i in range(k):
+    z = network.preactivations(rows)
+    leading, amount = _leading(network)
+    table = {name: np.zeros((z.shape[1], _BINS)) for name in ("positions", "response", "partial", "shares")}
+    for i in range(z.shape[1]):
         low, high = _middle(z[:, i])
         width = (high - low) / _BINS
         bins = np.clip(((z[:, i] - low) / width).astype(int), 0, _BINS - 1)
@@ -181,9 +190,36 @@ def _responses(network: Any, rows: np.ndarray, residual: np.ndarray) -> dict[str
         table["response"][i] = amount[i] * np.asarray(network.activation(middle))
         table["partial"][i] = table["response"][i] + mean
         table["shares"][i] = members / len(rows)
-    slopes = np.abs(np.asarray(network.activation.derivative(z)))
-    active = np.mean(slopes > _FLAT * np.max(slopes, axis=0, initial=0.0), axis=0)
-    return table | {"strength": np.abs(amount) * values.std(axis=0), "leading": leading, "active": active}
+    return table | {"leading": leading}
+
+
+def _over_all(network: Any, X: np.ndarray, weight: np.ndarray) -> dict[str, np.ndarray]:
+    """Strengths, shares, means and standard deviations over all rows, in blocks: a sample would differ with copies."""
+    shares = weight / weight.sum()
+    # From the first row on, so that the mean of a constant input is that constant to the last digit.
+    first = X[0].ravel()
+    mean, value, largest = first, np.zeros(()), np.zeros(())
+    for rows, z, share in _blocks(network, X, shares):
+        mean, value = mean + share @ (rows - first), value + share @ np.asarray(network.activation(z))
+        largest = np.maximum(largest, np.max(_slopes(network, z), axis=0, initial=0.0))
+    scale, strength, active = np.zeros(()), np.zeros(()), np.zeros(())
+    for rows, z, share in _blocks(network, X, shares):
+        scale = scale + share @ (rows - mean) ** 2
+        strength = strength + share @ (np.asarray(network.activation(z)) - value) ** 2
+        active = active + share @ (_slopes(network, z) > _FLAT * largest)
+    strength = np.abs(_leading(network)[1]) * np.sqrt(strength)
+    return {"mean": mean, "scale": np.sqrt(scale), "strength": strength, "active": active}
+
+
+def _blocks(network: Any, X: np.ndarray, share: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Inputs (r, d), pre-activations (r, k) and shares (r,) of some rows at a time."""
+    for begin in range(0, len(X), _BLOCK):
+        rows = network.rows(X[begin : begin + _BLOCK])
+        yield rows.reshape(len(rows), -1), network.preactivations(rows), share[begin : begin + _BLOCK]
+
+
+def _slopes(network: Any, z: np.ndarray) -> np.ndarray:
+    return np.abs(np.asarray(network.activation.derivative(z)))
 
 
 def displayed(network: Kind | None, uncertainty: Any = None) -> Any:

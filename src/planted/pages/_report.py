@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from planted.names import count_of
 from planted.numerics.files import write_whole
 from planted.pages._assemble import assemble, embedded
 from planted.pages._evidence import displayed
@@ -121,11 +122,11 @@ def answer(subject: Subject) -> str:
     if network is None:
         return lead
     if hasattr(network, "filter"):
-        weights, patches = len(network.filter), network.n_patches
-        what = f"one {network.activation.name} filter of {weights} weights shared by {patches} patches"
+        weights, patches = count_of(len(network.filter), "weight"), count_of(network.n_patches, "patch", "patches")
+        what = f"one {network.activation.name} filter of {weights} shared by {patches}"
     else:
-        inputs = _count(network.n_features, "input")
-        what = f"{_count(network.n_hidden, f'{network.activation.name} neuron')} on {inputs}"
+        inputs = count_of(network.n_features, "input")
+        what = f"{count_of(network.n_hidden, f'{network.activation.name} neuron')} on {inputs}"
         if not network.n_hidden:
             what = "a constant, no neurons" if network.skip is None else f"one linear function of {inputs}, no neurons"
         what += f", {network.n_outputs} outputs" if network.n_outputs > 1 else ""
@@ -156,7 +157,7 @@ def formula(subject: Subject) -> str:
         if shift:
             terms.append(f"{'−' if shift < 0 else '+'} {_number(abs(shift))}")
         if len(ranking) > _TERMS:
-            terms.append(f"+ … {len(ranking) - _TERMS} more neurons")
+            terms.append(f"+ … {count_of(len(ranking) - _TERMS, 'more neuron')}")
         text = "\n    ".join(escape(term) for term in terms) or "0"
         lines.append(f"{escape(target)} = {_opening(text)}")
     if subject.labels and subject.link == "logit":
@@ -245,7 +246,3 @@ def _term(factor: float, what: str) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.4g}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planted.pages._evidence import Evidence
+from planted.pages._words import FIRST_ORDER
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +205,13 @@ def _numbers(recovery: Any, estimator: Any) -> dict[str, Any]:
             "a linear function": facts.linear_loss,
             "the mean": facts.mean_loss,
         }
+        curved = (
+            {"this network", "a linear function"} if facts.labels else {"this network"} if facts.n_hidden else set()
+        )
+        how = {name: f" ({FIRST_ORDER})" if name in curved else "" for name in losses}
         if math.isfinite(facts.network_loss):
-            numbers |= {f"{measure} of rows left out one by one, {name}": 1 - loss for name, loss in losses.items()}
+            left_out = f"{measure} of rows left out one by one"
+            numbers |= {f"{left_out}, {name}{how[name]}": 1 - loss for name, loss in losses.items()}
     noise = getattr(getattr(recovery, "uncertainty", None), "noise", None)
     if noise is not None:
         numbers["standard deviation of the noise"] = noise

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+FIRST_ORDER = "to first order, without refits"
+"""How the score of a row left out is computed, but for linear functions and the mean, where that is exact."""
+
 STATUS = {
     "recovered": "This is the network that made the data.",
     "estimated": "This network explains the data up to noise.",

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
 from planted.certificates import unit_scaled
+from planted.names import count_of
 from planted.networks import ConvNetwork
 from planted.pages import Evidence, evidence
 from planted.plots._results import plot_filter, plot_prediction
@@ -253,8 +254,8 @@ def save_model(
         axis.axis("off")
     _below(axes[-1], model, X, values, y, codes)
     hidden = len(order) - len(neurons)
-    more = f"; {hidden} weaker neurons are not drawn" if hidden > 0 else ""
-    figure.suptitle(f"{network}, {len(X):,} rows{more}", fontsize=10)
+    more = f"; {count_of(hidden, 'weaker neuron is', 'weaker neurons are')} not drawn" if hidden > 0 else ""
+    figure.suptitle(f"{network}, {count_of(len(X), 'row')}{more}", fontsize=10)
     save_figure(figure, path)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from planted.names import count_of
 from planted.networks import Network
 
 
@@ -34,7 +35,7 @@ def plot_reading(network: Network, figure: Any = None) -> Any:
     size = np.sort(strengths(network))[::-1]
     left.bar(np.arange(1, len(size) + 1), size, width=0.9)
     left.set_yscale("log")
-    left.set(xlabel="neuron, strongest first", ylabel="‖output‖ ‖weights‖", title=f"{network.n_hidden} neurons")
+    left.set(xlabel="neuron, strongest first", ylabel="‖output‖ ‖weights‖", title=count_of(network.n_hidden, "neuron"))
     _hyperplanes(network, right)
     return figure
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import least_squares
 
+from planted.names import count_of
 from planted.networks import Network
 from planted.reading._check import Check, fidelity
 from planted.reading._polish import polish
@@ -93,7 +94,7 @@ def fit_curve(
     spread = float(np.std(answers, axis=0).max())
     best: tuple[Network | None, Check | None] = (None, None)
     for k in range(1, _MOST + 1):
-        frame.query.stage = f"a curve of {k} neurons"
+        frame.query.stage = f"a curve of {count_of(k, 'neuron')}"
         for name in names:
             inner, least = np.zeros(2 * k), np.inf
             for start in _starts(k, rng):

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from planted.names import count_of
 from planted.reading._check import Check, fidelity
 from planted.reading._kinks import Pieces, read_line, unit
 from planted.reading._orient import clipped
@@ -62,7 +63,7 @@ def read_piecewise(frame: Frame, survey: Survey, rng: np.random.Generator, state
     noise, first = survey.noise, 0
     bounded = frame.query.source.bounded
     for attempt in range(_PASSES * (4 if bounded else 1)):
-        frame.query.stage = f"line {attempt + 1}, {state.pieces.count} neurons"
+        frame.query.stage = f"line {attempt + 1}, {count_of(state.pieces.count, 'neuron')}"
         known = state.pieces
         point, direction = rng.standard_normal(frame.n_inputs), unit(rng, frame.n_inputs)
         length = (_FURTHER if attempt else _REACH) * survey.radius

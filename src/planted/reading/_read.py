@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from planted import names
+from planted.names import count_of
 from planted.networks import Network
 from planted.numerics.progress import Progress, silent
 from planted.numerics.validation import count as positive
@@ -299,19 +300,18 @@ def _report(way: _Progress, interrupted: str | None) -> Reading:
     if not network.n_hidden:
         reason = f"{equal}: one linear function explains this, no neuron is needed"
         return Reading(own, "recovered", reason, query.spent, largest)
+    neurons = count_of(network.n_hidden, f"{network.activation.name} neuron")
     if network.activation.name in ("quadratic", "squared_relu") and not way.determined:
         why = {
             "quadratic": "the model is a quadratic function, and other neurons, rotated ones, would do as well",
             "squared_relu": "there are more squares than quadratic functions, so which sides are active is open",
         }[network.activation.name]
-        reason = (
-            f"equal to the model to {largest:.1g} sd with {network.n_hidden} {network.activation.name} neurons; {why}"
-        )
+        reason = f"equal to the model to {largest:.1g} sd with {neurons}; {why}"
         return Reading(own, "ambiguous", reason, query.spent, largest)
     if way.fitted:
         reason = f"fitted to answers, equal to the model to {largest:.1g} sd, but other weights may do as well"
         return Reading(own, "estimated", reason, query.spent, largest)
-    reason = f"{equal}, with {network.n_hidden} {network.activation.name} neurons"
+    reason = f"{equal}, with {neurons}"
     if not way.determined:
         reason += (
             "; on which side of its hyperplane a neuron is active is not determined, and a linear part makes up for it"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planted.names import count_of
 from planted.reading._baseline import lengthen
 from planted.reading._check import Check, fidelity
 from planted.reading._query import Frame
@@ -114,7 +115,7 @@ def read_saturating(frame: Frame, survey: Survey, far: Far, rng: np.random.Gener
         state.steps = base = replace(base, slope=_slope(frame, radius, rng))
     profiles, stuck, rounds = list(PROFILES.values()), 0, 0
     for attempt in range(_PASSES_SINGLE if survey.single else _PASSES):
-        frame.query.stage = f"line {attempt + 1}, {state.steps.count} neurons"
+        frame.query.stage = f"line {attempt + 1}, {count_of(state.steps.count, 'neuron')}"
         point = rng.standard_normal(d)
         point *= radius / np.linalg.norm(point)
         known = state.steps
@@ -176,7 +177,7 @@ def _closer(
     rounding.
     """
     scale, radius = distances
-    frame.query.stage = f"{state.steps.count} neurons once more"
+    frame.query.stage = f"{count_of(state.steps.count, 'neuron')} once more"
     anchors = _anchors(frame, int(1.1 * state.steps.count) + 10, 1e3 * radius, rng)
     state.steps = _settle(state.steps, anchors)
     state.check = fidelity(frame, state.steps, survey, rng)

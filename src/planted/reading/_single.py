@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from planted.names import count_of
 from planted.reading._check import fidelity
 from planted.reading._kinks import Pieces
 from planted.reading._orient import COARSE, clipped
@@ -48,7 +49,7 @@ def _read_lines(
     noise, idle, settled, close, fine = look.noise, 0, -1, False, False
     known, lost, most = Pieces.none(frame.n_inputs, survey.outputs), 0, 0
     for attempt in range(_LINES):
-        frame.query.stage = f"line {attempt + 1}, {known.count} neurons"
+        frame.query.stage = f"line {attempt + 1}, {count_of(known.count, 'neuron')}"
         traced, missed = trace_line(frame, known, look, rng, noise, reach)
         lost = lost if fine else missed  # down to rounding, kinks are lost of any network
         known = merge(known, traced, survey.radius)
@@ -84,7 +85,9 @@ def _read_lines(
     equal = state.check is not None and state.check.largest <= state.check.rounding
     state.curved = not known.count and lost > 0
     state.evidence = (
-        f"{lost} kinks of one line do not lie on a hyperplane" if lost > 0.5 * known.count and not equal else ""
+        f"{count_of(lost, 'kink of one line does', 'kinks of one line do')} not lie on a hyperplane"
+        if lost > 0.5 * known.count and not equal
+        else ""
     )
     return lost
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import least_squares
 
+from planted.names import count_of
 from planted.networks import Network
 from planted.reading._check import fidelity
 from planted.reading._corners import BUMPS, State
@@ -56,7 +57,7 @@ def read_soft_single(frame: Frame, survey: Survey, far: Far, rng: np.random.Gene
         read_single(outer, replace(ask(outer, rng), smooth=False), rng, known, _REACH)
         if not known.pieces.count:
             return
-        frame.query.stage = f"the bumps of {known.pieces.count} neurons"
+        frame.query.stage = f"the bumps of {count_of(known.pieces.count, 'neuron')}"
         network, determined = _with_bumps(frame, known.pieces, far.scale, rng)
         if network is None:
             return

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planted.names import count_of
+
 _LEAST_ROWS = 10
 _NAMES_SHOWN = 5
 
@@ -82,7 +84,7 @@ def said(noted: Sequence[Remark], command: bool = False) -> list[str]:
         of_kind = [remark for remark in noted if remark.kind == kind]
         sentences += [remark.sentence(command) for remark in of_kind[:_NAMES_SHOWN]]
         more = len(of_kind) - _NAMES_SHOWN
-        sentences += [f"and {more} more columns like {of_kind[0].columns[0]!r}"] * (more > 0)
+        sentences += [f"and {count_of(more, 'more column')} like {of_kind[0].columns[0]!r}"] * (more > 0)
     return sentences
 
 

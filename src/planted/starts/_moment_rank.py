@@ -28,6 +28,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import chi2
 
 from planted.inputs import Gaussian, input_law
+from planted.names import count_of
 from planted.numerics.validation import as_rows
 
 LEVEL = 0.01
@@ -63,7 +64,7 @@ class MomentRank:
         if self.rank == 0:
             return f"E[y S₂] does not differ from zero (p-value {self.p_values[0]:.2g}): it says nothing of the neurons"
         tests = ", ".join(f"{r}: {p:.2g}" for r, p in enumerate(self.p_values))
-        return f"{least}{self.rank} neurons by the rank of E[y S₂] (p-value of each rank: {tests})"
+        return f"{least}{count_of(self.rank, 'neuron')} by the rank of E[y S₂] (p-value of each rank: {tests})"
 
 
 def rank_is_testable(n_rows: int, n_features: int) -> bool:

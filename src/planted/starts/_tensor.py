@@ -20,6 +20,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from planted.activations import Activation
+from planted.names import count_of
 from planted.numerics import random
 from planted.numerics.decompositions import svd
 from planted.numerics.precision import float64, to_jax
@@ -306,8 +307,7 @@ def start_from_moments(
             decomposition.residual,
             details,
         )
-    reason = (
-        f"{k} neurons explain {100 * (1 - decomposition.residual**2):.1f} % of the order-{orders.decomposition} moment"
-    )
+    share = f"{100 * (1 - decomposition.residual**2):.1f} %"
+    reason = f"{count_of(k, 'neuron explains', 'neurons explain')} {share} of the order-{orders.decomposition} moment"
     weights = directions * (signs * lengths)[:, None]
     return TensorStart(weights, outputs, "ok", reason, orders, spectrum, decomposition.residual, details)

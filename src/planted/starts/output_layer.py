@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from planted import activations
 from planted.activations import Activation
-from planted.names import unknown
+from planted.names import count_of, unknown
 from planted.numerics.validation import as_matrix, as_rows
 
 ALGORITHMS = ("least_squares", "correlation", "general_correlation")
@@ -129,7 +129,7 @@ def _oriented_by_mean(coefficients: np.ndarray, rows: np.ndarray, act: Activatio
     sign = nearest_signs(signed, constant / act.offset)
     missed = abs(act.offset * sign @ signed - constant)
     if missed > 0.05 * act.offset * np.sum(np.abs(signed)):
-        reason = f"no orientation of the {k} neurons that was tried explains the mean of y"
+        reason = f"no orientation of the {count_of(k, 'neuron')} that was tried explains the mean of y"
         return OutputLayer(rows, signed, "signs unidentified", reason)
     return OutputLayer(rows * sign[:, None], signed * sign, "ok", "the mean of y shows the neurons' signs")
 

@@ -9,6 +9,7 @@ from planted.methods._directions import obstacle_of_width
 from planted.methods._method import Method
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
+from planted.names import count_of
 from planted.networks import Network
 from planted.rows import Survey
 from planted.starts import TensorStart, start_from_moments
@@ -36,7 +37,7 @@ def _outputs(survey: Survey, start: TensorStart, on_x: np.ndarray, act: Activati
     # whether the signs were right.
     left = np.average(y - (act(X @ layer.weights.T) - act.offset) @ layer.output, weights=weight)
     signs = nearest_signs(layer.output, left / act.offset)
-    reason = f"nearest to the mean of y among the signs of {len(signs)} neurons"
+    reason = f"nearest to the mean of y among the signs of {count_of(len(signs), 'neuron')}"
     return OutputLayer(layer.weights * signs[:, None], layer.output * signs, "nearest", reason)
 
 
