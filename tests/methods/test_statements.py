@@ -30,13 +30,13 @@ from planted.methods._baselines import LeftOut, compared
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import dependence_advice, shortest_weights
 from planted.methods._errors import errors_of, uneven_noise
+from planted.methods._facts import Cause
 from planted.methods._label_causes import label_cause
 from planted.methods._label_finish import recover_labels
 from planted.methods._label_held_out import label_held_out
 from planted.methods._residual_test import residual_p_value
 from planted.methods._smaller import fewer_neurons
 from planted.methods._squares import orthogonal_squares
-from planted.methods._verdict import Cause
 from planted.rows import Survey
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

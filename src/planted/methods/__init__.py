@@ -13,6 +13,7 @@ from planted.methods._contribution import contribution, random_directions, turne
 from planted.methods._decide import Decision, decide
 from planted.methods._directions import start_from_directions
 from planted.methods._errors import PARAMETERS_WITH_ERRORS
+from planted.methods._facts import Facts
 from planted.methods._filter_dynamics import (
     FATES,
     Trajectory,
@@ -43,7 +44,7 @@ from planted.methods._recovery import Recovery, Start
 from planted.methods._refine import Refined, finish, refine
 from planted.methods._residual_test import residual_p_value
 from planted.methods._search import Search
-from planted.methods._verdict import STATUSES, SUCCESSES, Facts, Verdict, judge
+from planted.methods._verdict import STATUSES, SUCCESSES, Verdict, judge
 from planted.methods._width import choose_width
 
 METHODS = records("regression")

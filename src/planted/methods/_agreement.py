@@ -70,7 +70,7 @@ def agreeing(verdict: Verdict, certificate: Certificate, n_rows: float) -> Verdi
 
     >>> import numpy as np
     >>> from planted.certificates import certify
-    >>> from planted.methods._verdict import Facts
+    >>> from planted.methods._facts import Facts
     >>> from planted.objectives import Squared
     >>> loss = Squared([[1.0], [2.0]], [1.0, 3.0], "softplus")
     >>> point = certify(loss, {"weights": np.ones((1, 1)), "output": np.ones(1)})

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planted.methods._facts import RIVAL_ERRORS, SURE, TESTED_ROWS, TESTED_UNKNOWNS
 from planted.methods._observations import Observations
-from planted.methods._verdict import RIVAL_ERRORS, SURE, TESTED_ROWS, TESTED_UNKNOWNS
 from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
 

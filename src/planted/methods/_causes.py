@@ -15,12 +15,12 @@ from dataclasses import replace
 import numpy as np
 
 from planted import activations
+from planted.methods._facts import EXPLAINED, WORTH, Cause
 from planted.methods._problem import Problem
 from planted.methods._refine import refine
 from planted.methods._rivals import HeldOut, Rival
 from planted.methods._search import Search
 from planted.methods._second_order import second_order_plan, second_order_run
-from planted.methods._verdict import EXPLAINED, WORTH, Cause
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.precision import float64

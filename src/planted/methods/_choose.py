@@ -28,6 +28,7 @@ from planted.activations import Activation
 from planted.methods._baselines import LeftOut
 from planted.methods._choice import Candidate, Choice
 from planted.methods._comparison import Entry
+from planted.methods._facts import EXACT, HELD_OUT_FLOOR, LEVEL
 from planted.methods._families import Family
 from planted.methods._observations import observations
 from planted.methods._plainest import plainest
@@ -36,7 +37,6 @@ from planted.methods._question import Question
 from planted.methods._reason import reason_of
 from planted.methods._screen_rows import MANY_INPUTS
 from planted.methods._sizes import ATTEMPTS, BEHIND, ERRORS, FIRST_WIDTH, WIDER, Sizes
-from planted.methods._verdict import EXACT, HELD_OUT_FLOOR, LEVEL
 from planted.methods._wider import wider_network
 from planted.numerics.deadline import passed
 from planted.numerics.precision import float64

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planted.methods._facts import EXACT
 from planted.methods._families import Family, Member
 from planted.methods._problem import Free
 from planted.methods._screen_rows import Fitted
-from planted.methods._verdict import EXACT
 from planted.networks import Network
 
 STANDARD_ERRORS = 1.0

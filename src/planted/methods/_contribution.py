@@ -13,10 +13,10 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from planted.methods._directions import start_from_directions
+from planted.methods._facts import EXACT
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.methods._refine import refine
-from planted.methods._verdict import EXACT
 from planted.numerics import random
 from planted.numerics.precision import float64
 from planted.starts import random_rows

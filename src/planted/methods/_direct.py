@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from planted.methods._facts import EXACT
 from planted.methods._problem import Problem
 from planted.methods._row_facts import confirmed
 from planted.methods._search import Attempt, Search
 from planted.methods._sparse import sparse_runs
-from planted.methods._verdict import EXACT
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.deadline import passed

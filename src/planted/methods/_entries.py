@@ -11,6 +11,7 @@ from scipy.stats import f as fisher
 from planted.activations import Activation
 from planted.methods._choice import Candidate
 from planted.methods._comparison import Comparison, Entry
+from planted.methods._facts import LEVEL
 from planted.methods._families import Family, Member, families
 from planted.methods._observations import Observations
 from planted.methods._problem import Free, Problem
@@ -18,7 +19,6 @@ from planted.methods._question import Question
 from planted.methods._residual_test import residual_p_value
 from planted.methods._screen import Path, on_all_rows
 from planted.methods._screen_rows import Fitted, Table
-from planted.methods._verdict import LEVEL
 from planted.networks import Network
 from planted.numerics import random
 

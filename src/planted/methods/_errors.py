@@ -20,10 +20,10 @@ import numpy as np
 from scipy.stats import chi2
 
 from planted.certificates import Uncertainty, crossing_scores, error_ratios, kink_jumps, uncertainty
+from planted.methods._facts import EXACT, LEVERAGE_ENTRIES, LOOSE, NOISELESS, UNEVEN
 from planted.methods._observations import Observations
 from planted.methods._problem import Problem
 from planted.methods._row_facts import neuron_numbers, open_neurons
-from planted.methods._verdict import EXACT, LEVERAGE_ENTRIES, LOOSE, NOISELESS, UNEVEN
 from planted.networks import ConvNetwork, Network, off_kinks, rounding_noise
 from planted.numerics.decompositions import svd
 from planted.numerics.precision import to_jax

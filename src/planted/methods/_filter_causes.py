@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from planted import activations
+from planted.methods._facts import WORTH, Cause
 from planted.methods._method import records
 from planted.methods._rivals import HeldOut, Rival, changed
-from planted.methods._verdict import WORTH, Cause
 from planted.numerics import random
 
 _ROWS, _UNKNOWNS, _ROWS_PER_UNKNOWN = 2000, 200, 3

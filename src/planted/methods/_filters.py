@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from planted.certificates import outside_theory, uncertainty
 from planted.inputs import Gaussian
 from planted.methods._errors import left_open, smooth_objective
+from planted.methods._facts import EXACT, ROUNDED, Facts
 from planted.methods._filter_causes import filter_cause
 from planted.methods._filter_polish import expected_error, polish, residual_test
 from planted.methods._finish import worst_row
@@ -20,7 +21,7 @@ from planted.methods._observations import observations
 from planted.methods._problem import Problem, problem_of
 from planted.methods._recovery import Recovery, Start
 from planted.methods._residual_test import residual_p_value
-from planted.methods._verdict import EXACT, OUT_OF_TIME, ROUNDED, Facts, Verdict, judge
+from planted.methods._verdict import OUT_OF_TIME, Verdict, judge
 from planted.networks import ConvNetwork, counting_rows, largest_residual, off_kinks, rounding_noise
 from planted.numerics.deadline import finishing, passed
 from planted.numerics.precision import float64

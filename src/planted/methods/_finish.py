@@ -12,6 +12,7 @@ from planted.methods._baselines import HeldOut, LeftOut, looked_at
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import constant_inputs, dependence_advice, shortest_weights
 from planted.methods._errors import errors_of
+from planted.methods._facts import EXACT, ROUNDED, ROW_EXACT, Facts
 from planted.methods._limits import Limit, limit_of
 from planted.methods._observations import Observations, observations
 from planted.methods._problem import Problem
@@ -20,7 +21,7 @@ from planted.methods._refine import finish
 from planted.methods._residual_test import residual_p_value
 from planted.methods._row_facts import confirmed, exchangeable, thin_neuron
 from planted.methods._smaller import fewer_neurons
-from planted.methods._verdict import EXACT, OUT_OF_TIME, ROUNDED, ROW_EXACT, Facts, judge
+from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.networks import Network, counting_rows, largest_residual, residual_sizes
 from planted.numerics.deadline import finishing
 from planted.numerics.precision import float64

@@ -15,12 +15,12 @@ import numpy as np
 from scipy.special import xlogy
 
 from planted import activations
+from planted.methods._facts import Cause
 from planted.methods._label_search import polish, search_log_odds, standardised
 from planted.methods._label_split import held_out
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._problem import Free
 from planted.methods._rivals import HeldOut, Rival, changed
-from planted.methods._verdict import Cause
 from planted.networks import Network
 from planted.numerics import random
 from planted.solvers import lbfgs

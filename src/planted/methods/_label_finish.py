@@ -12,6 +12,7 @@ from scipy.special import xlogy
 from planted.certificates import Uncertainty, uncertainty
 from planted.methods._collinear import dependence_advice
 from planted.methods._errors import PARAMETERS_WITH_ERRORS, left_open
+from planted.methods._facts import ACCURATE, Facts
 from planted.methods._label_causes import label_cause
 from planted.methods._label_held_out import label_held_out
 from planted.methods._label_runaway import Runaway, runaway
@@ -21,7 +22,7 @@ from planted.methods._labels import LabelProblem
 from planted.methods._limits import PENALTY, Limit, limit_of
 from planted.methods._method import records
 from planted.methods._recovery import Recovery, Start
-from planted.methods._verdict import ACCURATE, OUT_OF_TIME, Facts, judge
+from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.names import LABEL_LOSSES
 from planted.networks import counting_rows
 from planted.numerics import random

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, xlogy
 
+from planted.methods._facts import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS
 from planted.methods._label_split import standard_error
 from planted.methods._labels import LabelProblem, class_probabilities
 from planted.methods._logistic import Logistic, logistic_regression, ridge
-from planted.methods._verdict import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS
 from planted.networks import Network
 
 _LEAST = 1e-6

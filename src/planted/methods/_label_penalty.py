@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from planted.methods._facts import DIVERGED
 from planted.methods._label_split import held_out, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
-from planted.methods._verdict import DIVERGED
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.deadline import passed

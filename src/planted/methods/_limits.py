@@ -20,8 +20,8 @@ from itertools import combinations
 import numpy as np
 
 from planted.certificates import Uncertainty
+from planted.methods._facts import DIVERGED
 from planted.methods._row_facts import neuron_numbers
-from planted.methods._verdict import DIVERGED
 from planted.networks import Network
 
 _NEAR = 0.01

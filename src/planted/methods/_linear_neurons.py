@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from planted.methods._facts import EXACT
 from planted.methods._orient import one_sided
 from planted.methods._search import Attempt, Search
 from planted.methods._second_order import affordable, descend_from
-from planted.methods._verdict import EXACT
 from planted.networks import Network
 
 

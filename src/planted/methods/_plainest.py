@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from planted.methods._choice import Candidate, Choice
 from planted.methods._direct import BRIEF, direct_attempts, direct_confirmed, direct_network
+from planted.methods._facts import ROUNDED
 from planted.methods._problem import Problem
 from planted.methods._question import Question
 from planted.methods._search import Search
-from planted.methods._verdict import ROUNDED
 
 
 def plainest(problem: Problem, question: Question) -> Choice | None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from planted.methods._facts import EXACT
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
 from planted.methods._squares import orthogonal_squares
-from planted.methods._verdict import EXACT
 from planted.networks import Network
 from planted.numerics.precision import float64
 from planted.rows import in_memory

@@ -19,8 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta
 
-from planted.methods._observations import Observations
-from planted.methods._verdict import (
+from planted.methods._facts import (
     LARGE_ROWS,
     LEAST_PROBES,
     PROBES,
@@ -29,6 +28,7 @@ from planted.methods._verdict import (
     TESTED_ROWS,
     TESTED_UNKNOWNS,
 )
+from planted.methods._observations import Observations
 from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from planted.methods._facts import RIVAL_ERRORS, Cause
 from planted.methods._label_split import standard_error
-from planted.methods._verdict import RIVAL_ERRORS, Cause
 from planted.numerics.deadline import passed
 
 

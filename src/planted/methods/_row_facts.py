@@ -6,8 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
+from planted.methods._facts import LEVERAGE, LEVERAGE_ENTRIES, PRECISE, SILENT, SINGULAR, SPARE
 from planted.methods._orient import one_sided
-from planted.methods._verdict import LEVERAGE, LEVERAGE_ENTRIES, PRECISE, SILENT, SINGULAR, SPARE
 from planted.networks import AT_KINK, INACTIVE, ConvNetwork, Network, distinct_rows, off_kinks
 from planted.numerics.decompositions import svd
 

@@ -9,9 +9,9 @@ import numpy as np
 from planted.methods._choice import Candidate
 from planted.methods._comparison import STANDARD_ERRORS, Entry
 from planted.methods._entries import Entries
+from planted.methods._facts import HELD_OUT_FLOOR
 from planted.methods._families import Family
 from planted.methods._screen_rows import MANY_INPUTS
-from planted.methods._verdict import HELD_OUT_FLOOR
 from planted.numerics.deadline import passed
 
 FIRST_WIDTH, _AFFORDABLE = 8, 600

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from planted.methods._baselines import LeftOut
+from planted.methods._facts import EXACT, PRECISE, TESTED_UNKNOWNS, WEAK
 from planted.methods._merge import merge
 from planted.methods._problem import Problem
 from planted.methods._refine import refine
-from planted.methods._verdict import EXACT, PRECISE, TESTED_UNKNOWNS, WEAK
 from planted.networks import Network
 
 

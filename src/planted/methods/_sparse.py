@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from planted.methods._facts import EXACT
 from planted.methods._merge import merge
 from planted.methods._problem import Problem
 from planted.methods._search import Attempt, Search
 from planted.methods._second_order import affordable, descend_from
-from planted.methods._verdict import EXACT
 from planted.numerics import random
 from planted.numerics.deadline import passed
 from planted.numerics.precision import float64

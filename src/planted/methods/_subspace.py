@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 
 from planted.activations import Activation
+from planted.methods._facts import EXACT
 from planted.methods._search import Attempt, Search, same_minimum
 from planted.methods._second_order import Move, affordable, second_order_run
-from planted.methods._verdict import EXACT
 from planted.numerics import random
 from planted.numerics.deadline import passed
 from planted.numerics.decompositions import svd

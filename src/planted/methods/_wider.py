@@ -7,9 +7,9 @@ from itertools import product
 
 from planted import activations
 from planted.methods._choice import Candidate
+from planted.methods._facts import HELD_OUT_FLOOR
 from planted.methods._problem import Problem
 from planted.methods._question import Question
-from planted.methods._verdict import HELD_OUT_FLOOR
 from planted.methods._width import choose_width
 from planted.numerics import random
 from planted.numerics.deadline import passed

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from planted.methods._facts import HELD_OUT_FLOOR
 from planted.methods._problem import Problem
 from planted.methods._search import Search
-from planted.methods._verdict import HELD_OUT_FLOOR
 from planted.numerics import random
 from planted.numerics.precision import float64
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from planted.methods._facts import EXACT
 from planted.methods._filters import recover_filters
 from planted.methods._method import Method
 from planted.methods._recovery import Start
-from planted.methods._verdict import EXACT
 from planted.networks import ConvNetwork, Network
 from planted.numerics import random
 from planted.numerics.deadline import passed

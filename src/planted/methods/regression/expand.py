@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from planted.methods._direct import AGREEING, LONG, agreeing, direct_attempts, direct_network
+from planted.methods._facts import EXACT, LEVEL, ROUNDED
 from planted.methods._linear_neurons import with_linear_neurons
 from planted.methods._method import Method
 from planted.methods._observations import observations
@@ -28,7 +29,6 @@ from planted.methods._search import NARROW, WORTHY, Attempt, Search, same_minimu
 from planted.methods._second_order import affordable, pointless, second_order_plan, second_order_run
 from planted.methods._sparse import sparse_attempts
 from planted.methods._subspace import subspace_attempts, subspace_runs
-from planted.methods._verdict import EXACT, LEVEL, ROUNDED
 from planted.methods._whitening import Whitening
 from planted.networks import Network
 from planted.numerics import random

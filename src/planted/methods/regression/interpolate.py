@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from planted.methods._facts import EXACT, ROUNDED, Facts
 from planted.methods._finish import worst_row
 from planted.methods._method import Method
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
-from planted.methods._verdict import EXACT, ROUNDED, Facts, judge
+from planted.methods._verdict import judge
 from planted.networks import Network, counting_rows
 from planted.numerics import random
 from planted.numerics.precision import float64

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from planted.certificates import matrix_uniqueness
+from planted.methods._facts import EXACT, MARGIN, SPARE
 from planted.methods._method import Method, records
 from planted.methods._problem import Problem
 from planted.methods._quadratic_matrix import factorise, fit_quadratic
 from planted.methods._recovery import Start
 from planted.methods._refine import explained, refined
-from planted.methods._verdict import EXACT, MARGIN, SPARE
 from planted.networks import Network
 
 

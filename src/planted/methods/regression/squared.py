@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from planted.methods._facts import ROUNDED
 from planted.methods._method import Method
 from planted.methods._problem import Problem
 from planted.methods._recovery import Start
-from planted.methods._verdict import ROUNDED
 from planted.numerics import random
 from planted.numerics.precision import to_jax
 from planted.rows import in_memory
