@@ -23,7 +23,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("n_filters", [1, 2])
+@pytest.mark.parametrize("n_filters", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_weights_count_like_repeated_rows(n_filters):
     data = make_planted_conv(500, 3, 4, noise=0.05, random_state=3)
     other = make_planted_conv(1, 3, 4, random_state=4)

@@ -44,7 +44,8 @@ def hard_checks():
         ):
             name = check.func.__name__
             if name in HARD:
-                marks = () if name in QUICK and name not in names else (pytest.mark.slow,)
+                quick = method == "landscape" and name in QUICK and name not in names
+                marks = () if quick else (pytest.mark.slow,)
                 names.add(name)
                 yield pytest.param(estimator, check, id=f"{method}-{name}", marks=marks)
 

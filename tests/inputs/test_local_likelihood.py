@@ -178,7 +178,7 @@ def test_bandwidth_rules():
     assert rule_of_remark(256, 2, 2) == 256 ** (-1 / 8)
 
 
-@pytest.mark.parametrize("degree", [2, 3])
+@pytest.mark.parametrize("degree", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_criterion_is_the_score_matching_risk(degree):
     """½E‖ψ‖² + E div ψ differs from ½E‖ψ − ∇log f‖² by a constant: differences agree within 4 standard errors."""
     density = Logistic(1)

@@ -59,6 +59,7 @@ def test_noisy_rows_of_a_kink_are_not_taken_for_a_smooth_relative():
     assert choose(Problem.of(X, y, 1), Question()).chosen.name == "3 relu neurons"
 
 
+@pytest.mark.slow
 def test_noisy_rows_of_kinks_with_biases_are_not_taken_for_steps():
     """relu6 and hard_tanh are relu where no row reaches their other kink, and their descents go further."""
     rng = np.random.default_rng(4)
@@ -67,6 +68,7 @@ def test_noisy_rows_of_kinks_with_biases_are_not_taken_for_steps():
     assert choose(Problem.of(X, y, 1), Question()).chosen.name == "2 relu neurons, biases, intercept"
 
 
+@pytest.mark.slow
 def test_the_likelier_of_two_steps_that_look_alike_is_chosen():
     """A finalist that ties by rows held out is compared by the likelihood of all rows: erf is not taken for tanh."""
     X = rows(2000, seed=5)
@@ -227,7 +229,7 @@ def test_activations_on_the_host_are_those_of_jax(name):
             )
 
 
-@pytest.mark.parametrize(("noise", "n_hidden"), [(0.0, "auto"), (0.1, 2)])
+@pytest.mark.parametrize(("noise", "n_hidden"), [(0.0, "auto"), pytest.param(0.1, 2, marks=pytest.mark.slow)])
 def test_few_neurons_of_many_inputs_are_found_where_little_is_known(noise, n_hidden):
     data = make_planted(2400, 160, 2, weights="gaussian", output="mixed", noise=noise, random_state=3)
     est = PlantedRegressor(n_hidden, random_state=0).fit(data.X, data.y)
@@ -242,6 +244,7 @@ def test_a_smooth_truth_of_many_inputs_is_not_taken_for_a_kink():
     assert (est.choice_.chosen.name, est.result_.status) == ("2 softplus neurons", "recovered")
 
 
+@pytest.mark.slow
 def test_odd_neurons_of_many_inputs_do_not_begin_so_wide_that_a_linear_function_wins():
     data = make_planted(4000, 200, 2, activation="tanh", weights="gaussian", output="mixed", random_state=11)
     est = PlantedRegressor(random_state=0).fit(data.X, data.y)
