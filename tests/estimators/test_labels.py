@@ -17,6 +17,7 @@ from planted.methods import Free, LabelProblem
 from planted.methods._label_runaway import runaway
 from planted.methods._label_split import held_out
 from planted.methods._label_test import label_p_value
+from planted.methods._logistic import logistic_regression
 
 TWO = Network([[2.0, 0.5], [-0.5, 1.5]], [2.5, -2.0], "tanh", bias=[0.3, -0.2], intercept=0.2)
 THREE = Network(
@@ -189,6 +190,29 @@ def test_held_out_rows_do_not_depend_on_how_often_a_row_is_given():
     _, test = held_out(X, y, key)
     _, again = held_out(np.repeat(X, times, axis=0), np.repeat(y, times), key)
     assert set(np.repeat(np.arange(200), times)[again]) == set(test)
+
+
+# What is chosen by rows, whatever the seed.
+
+
+def with_biases(X, y, activation, seed):
+    return LabelProblem.of(X, y, 1, activation, link="logit", free=Free(True, True), random_state=seed)
+
+
+def test_logistic_regression_does_not_depend_on_the_seed_and_has_no_penalty_without_need():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((600, 3))
+    y = (rng.random(600) < expit(X @ [1.5, -1.0, 0.5] + 0.2)).astype(float)
+    fits = [logistic_regression(with_biases(X, y, "tanh", seed)) for seed in range(3)]
+    assert [fit.alpha for fit in fits] == [0.0, 0.0, 0.0]
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.slopes, fits[0].slopes)
+
+
+def test_logistic_regression_of_separable_labels_has_a_penalty():
+    X = np.random.default_rng(0).standard_normal((90, 2))
+    fit = logistic_regression(with_biases(X, (X[:, 0] > 0).astype(float), "tanh", 0))
+    assert fit.alpha > 0
 
 
 def test_balanced_classes_move_the_intercept_alone():
