@@ -13,10 +13,12 @@ from typer.testing import CliRunner
 from planted import Network, PlantedClassifier, match, objectives
 from planted.certificates import uncertainty
 from planted.cli._main import app
-from planted.methods import Free, LabelProblem
+from planted.methods import LABELS, Free, LabelProblem, choose_label_width
+from planted.methods._label_causes import label_cause
 from planted.methods._label_runaway import runaway
 from planted.methods._label_split import held_out
 from planted.methods._label_test import label_p_value
+from planted.methods._logistic import logistic_regression
 
 TWO = Network([[2.0, 0.5], [-0.5, 1.5]], [2.5, -2.0], "tanh", bias=[0.3, -0.2], intercept=0.2)
 THREE = Network(
@@ -189,6 +191,73 @@ def test_held_out_rows_do_not_depend_on_how_often_a_row_is_given():
     _, test = held_out(X, y, key)
     _, again = held_out(np.repeat(X, times, axis=0), np.repeat(y, times), key)
     assert set(np.repeat(np.arange(200), times)[again]) == set(test)
+
+
+# What is chosen by rows, whatever the seed.
+
+
+def exclusive(seed):
+    """Inputs, and labels of x₀x₁ > 0, a tenth of them flipped."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((800, 3))
+    y = (X[:, 0] * X[:, 1] > 0) ^ (rng.random(800) < 0.1)
+    return X, y.astype(float)
+
+
+def with_biases(X, y, activation, seed):
+    return LabelProblem.of(X, y, 1, activation, link="logit", free=Free(True, True), random_state=seed)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_two_neurons_are_found_whatever_the_seed(seed):
+    """One split into rows fitted and held out had shown the second neuron, another had not."""
+    teacher = Network([[2.0, 1.0, 0.0], [0.0, 1.0, -2.0]], [3.0, -3.0], "tanh", intercept=0.3)
+    X, y = drawn(teacher, 600, seed=3)
+    est = PlantedClassifier(activation="tanh", link="logit", random_state=seed).fit(X, y)
+    assert (est.n_hidden_, est.result_.status) == (2, "estimated")
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_neurons_that_explain_only_together_are_found_whatever_the_seed(seed):
+    X, y = exclusive(3)
+    width, losses = choose_label_width(with_biases(X, y, "relu", seed), LABELS["logit"], 3)
+    assert width == 3
+    assert losses[3] < losses[1]
+
+
+def test_noise_has_one_neuron_where_that_is_far_off_on_rows_held_out():
+    """Three neurons are less far off, and still worse than the classes' shares."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((600, 3)), rng.integers(0, 2, 600)
+    est = PlantedClassifier(activation="relu", fit_bias=True, link="logit", random_state=3)
+    with pytest.warns(ConvergenceWarning, match="only noise"):
+        est.fit(X, y)
+    assert est.n_hidden_ == 1
+    assert est.width_losses_[3] < est.width_losses_[1] < 1
+
+
+def test_more_neurons_are_the_cause_whatever_the_seed():
+    X, y = exclusive(1)
+    network = Network([[1.0, 0.0, 0.0]], [0.1], "relu", bias=[0.0], intercept=0.0)
+    causes = [label_cause(with_biases(X, y, "relu", seed), network) for seed in range(3)]
+    assert {cause.kind for cause in causes} == {"width"}
+    assert len({cause.before for cause in causes}) == 1
+
+
+def test_logistic_regression_does_not_depend_on_the_seed_and_has_no_penalty_without_need():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((600, 3))
+    y = (rng.random(600) < expit(X @ [1.5, -1.0, 0.5] + 0.2)).astype(float)
+    fits = [logistic_regression(with_biases(X, y, "tanh", seed)) for seed in range(3)]
+    assert [fit.alpha for fit in fits] == [0.0, 0.0, 0.0]
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.slopes, fits[0].slopes)
+
+
+def test_logistic_regression_of_separable_labels_has_a_penalty():
+    X = np.random.default_rng(0).standard_normal((90, 2))
+    fit = logistic_regression(with_biases(X, (X[:, 0] > 0).astype(float), "tanh", 0))
+    assert fit.alpha > 0
 
 
 def test_balanced_classes_move_the_intercept_alone():

@@ -34,6 +34,8 @@ from planted.rows import Block, ChunkedRows, Rows, Survey, in_memory
 
 _MOST_RESTARTS = 10_000
 _MOST_CLASSES = 1000
+# Widths that are looked at where inputs are fewer: two inputs may need three neurons.
+_LEAST_WIDTHS = 3
 
 
 class PlantedClassifier(ClassifierMixin, PlantedEstimator):
@@ -47,7 +49,8 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     Parameters
     ----------
     n_hidden : int or "auto"
-        Number of neurons; "auto" adds neurons as long as held-out labels become more likely.
+        Number of neurons; "auto" adds neurons as long as held-out labels become clearly more likely, or those fitted by
+        more than the price of a neuron's numbers.
     activation : str, Activation or callable
         φ; into [0, 1] for `link="mean"`: "sigmoid", "tanh_probability", "erf_probability" or one's own.
     fit_bias : bool
@@ -96,7 +99,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         Of the loss at the network.
     n_hidden_ : int
     width_losses_ : dict
-        Held-out cross-entropy by width, when n_hidden="auto".
+        Held-out cross-entropy by width, a row costing at most 7, when n_hidden="auto".
     alpha_ : float
         Strength of the penalty that was used.
     alpha_losses_ : dict
@@ -296,7 +299,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         method.check(problem)
         if self.n_hidden == "auto":
             key, width_key = random.split(problem.key)
-            largest = problem.n_features
+            largest = max(problem.n_features, _LEAST_WIDTHS)
             width, self.width_losses_ = choose_label_width(replace(problem, key=width_key), method, largest)
             problem = replace(problem, n_hidden=width, key=key)
         if self.alpha == "auto":

@@ -17,7 +17,7 @@ from scipy.special import xlogy
 from planted import activations
 from planted.methods._facts import Cause
 from planted.methods._label_search import polish, search_log_odds, standardised
-from planted.methods._label_split import held_out
+from planted.methods._label_split import content_keys, held_out
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._problem import Free
 from planted.methods._rivals import HeldOut, Rival, changed
@@ -27,7 +27,7 @@ from planted.solvers import lbfgs
 from planted.starts import random_rows
 
 _ROWS, _UNKNOWNS, _ROWS_PER_UNKNOWN = 4000, 200, 5
-_STARTS, _STEPS = 3, 100
+_RESTARTS, _STARTS, _STEPS = 1, 3, 100
 _ACTIVATIONS = {"logit": ("tanh", "relu", "softplus", "quadratic"), "mean": ("sigmoid", "tanh_probability")}
 # A gain that is a smaller share of the cross-entropy than this explains nothing, however sure it is.
 _WORTH = 0.01
@@ -44,14 +44,14 @@ def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
     'intercept'
     """
     survey = problem.survey
-    some = random.permutation(random.fold_in(problem.key, 11), len(survey.y))[:_ROWS]
-    train, test = (some[places] for places in held_out(survey.X[some], survey.y[some], problem.key))
+    some = np.argsort(content_keys(survey.X, survey.y), kind="stable")[:_ROWS]
+    train, test = (some[places] for places in held_out(survey.X[some], survey.y[some]))
     few = len(train) < _ROWS_PER_UNKNOWN * problem.unknowns or len(np.unique(survey.y[train])) < problem.n_classes
     if problem.unknowns > _UNKNOWNS or few or problem.loss == "quadratic":
         return None
     by_weight = None if survey.weight is None else survey.weight[test]
     factor = 1.0 if problem.class_weight is None else problem.class_weight[survey.y[test].astype(int)]
-    part = problem.on(survey.part(train), restarts=0)
+    part = problem.on(survey.part(train), restarts=_RESTARTS)
 
     def losses(asked: LabelProblem, fitted: Network) -> np.ndarray:
         return cross_entropies(class_probabilities(fitted, survey.X[test], asked.link), survey.y[test])
@@ -76,7 +76,7 @@ def _changes(part: LabelProblem) -> Iterator[tuple[str, str, LabelProblem]]:
     for name in _ACTIVATIONS[part.link]:
         if name != part.activation.name:
             options.append(("activation", name, {"activation": activations.get(name)}))
-    options += [("width", str(width), {"n_hidden": width}) for width in dict.fromkeys((k + 1, 2 * k))]
+    options += [("width", str(width), {"n_hidden": width}) for width in dict.fromkeys((k + 1, k + 2, 2 * k))]
     every = Free(True, part.link == "logit")
     if free != every:
         options.append(("parts", str(2 * k), {"n_hidden": 2 * k, "free": every}))

@@ -11,14 +11,16 @@ from planted.numerics import random
 _TEST_FRACTION = 0.3
 
 
-def content_keys(X: np.ndarray, y: np.ndarray, key: Any) -> np.ndarray:
+def content_keys(X: np.ndarray, y: np.ndarray, key: Any = None) -> np.ndarray:
     """A number in [0, 1) for each row, random but the same for rows of the same inputs and label.
+
+    Without a key it is the same in every fit of these rows.
 
     >>> a, b, c = content_keys(np.array([[1.0], [2.0], [1.0]]), np.zeros(3), np.array([1, 2], np.uint32))
     >>> bool(a == c), bool(a == b)
     (True, False)
     """
-    rng = np.random.default_rng(random.bits(key, (4,)))
+    rng = np.random.default_rng(0 if key is None else random.bits(key, (4,)))
     columns = np.column_stack([X.reshape(len(X), -1), y]) + 0.0
     bits = np.ascontiguousarray(columns, dtype=np.float64).view(np.uint64)
     odd = rng.integers(0, 2**63, columns.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -28,8 +30,10 @@ def content_keys(X: np.ndarray, y: np.ndarray, key: Any) -> np.ndarray:
     return np.asarray((z ^ (z >> np.uint64(31))).astype(np.float64) / 2.0**64)
 
 
-def held_out(X: np.ndarray, y: np.ndarray, key: Any) -> tuple[np.ndarray, np.ndarray]:
+def held_out(X: np.ndarray, y: np.ndarray, key: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """Places of the rows to fit and of those to hold out, about a third of them, of each class some where there are.
+
+    Without a key they are the same in every fit of these rows, so that no choice depends on the seed.
 
     >>> X, y = np.random.default_rng(0).standard_normal((100, 2)), np.arange(100) % 2.0
     >>> fit, test = held_out(X, y, np.array([1, 2], np.uint32))
