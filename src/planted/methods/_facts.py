@@ -35,6 +35,8 @@ EXPLAINED = 1e-8
 """A relative loss in rows held out below which nothing is left to be explained by another network."""
 NEARLY = 1e-4
 """A relative loss in rows held out below which a search may have ended next to the network that made the rows."""
+ALIKE = 0.02
+"""A share of a held-out loss within which a network and a linear function predict alike."""
 TELLING_ROWS = 50
 """Distinct rows below which it is not said that they show no dependence on the inputs."""
 WORTH = 0.1
@@ -95,6 +97,8 @@ class Facts:
     largest_residual : float
         Over all rows, relative to the size of the terms that add up to the row; infinite where rows are never explained
         one by one, as labels.
+    different_rows : int
+        Rows that differ in an input or the target, of labels all rows; zero where they were not counted.
     counting_rows : int
         Distinct rows in which some neuron is active.
     n_parameters : int
@@ -152,6 +156,7 @@ class Facts:
     n_parameters: int
     undetermined: str = ""
     given: str = ""
+    different_rows: int = 0
     p_value: float = float("nan")
     structure: str = ""
     odd_rows: str = ""

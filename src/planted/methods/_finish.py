@@ -67,6 +67,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
         n_parameters=needed,
         undetermined=limit.reason or undetermined,
+        different_rows=len(data.y),
         given=about.given or _without_biases(problem),
         remedy=dependence or limit.advice,
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),

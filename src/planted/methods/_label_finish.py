@@ -65,6 +65,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         relative_loss=relative,
         largest_residual=np.inf,
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
+        different_rows=survey.n_rows,
         n_parameters=numbers,
         undetermined=_undetermined(problem, start, off, limit.reason or open_),
         remedy=dependence or limit.advice,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planted.methods._facts import EXACT, LEVEL, MARGIN, NEARLY, PRECISE, SPARE, TELLING_ROWS, WORTH, Facts
+from planted.methods._facts import ALIKE, EXACT, LEVEL, MARGIN, NEARLY, PRECISE, SPARE, TELLING_ROWS, WORTH, Facts
 from planted.methods._listing import REFITTED, gain, listed
 from planted.names import count_of
 
@@ -185,7 +185,7 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     if not facts.explained and "linear" in facts.unbeaten:
         rival = facts.linear_rival
         # A better score that may be chance is no evidence against neurons.
-        better = facts.network_loss < facts.linear_loss
+        better = facts.network_loss < (1 - ALIKE) * facts.linear_loss
         so = "these rows are too few to tell whether neurons are needed" if better else _WITHOUT_NEURONS["linear"]
         return (
             f"on rows left out the network is not clearly better than {rival} ({own}, that "
@@ -204,8 +204,8 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
 def _independent(facts: Facts, which: str = "") -> str:
     """What rows say of a dependence on the inputs where nothing is clearly better than the mean."""
     best = np.nanmin([facts.network_loss, facts.linear_loss, facts.mean_loss])
-    if facts.counting_rows < TELLING_ROWS:
-        return f"{facts.counting_rows} distinct rows are too few to tell a dependence on the inputs from noise"
+    if 0 < facts.different_rows < TELLING_ROWS:
+        return f"{facts.different_rows} distinct rows are too few to tell a dependence on the inputs from noise"
     if best < (1 - WORTH) * facts.mean_loss:
         return "these rows are too few to tell a dependence on the inputs from noise"
     return f"these rows show no dependence on the inputs {which}only noise".replace("inputs only", "inputs, only")

@@ -129,7 +129,7 @@ def load_model(path: str | PathLike[str]) -> Any:
     >>> from planted.networks import ConvNetwork
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     load_model(ConvNetwork([1.0], [2.0]).save(os.path.join(folder, "model")))
-    ConvNetwork(relu filter of 1 over 1 patches)
+    ConvNetwork(relu filter of 1 over 1 patch)
     """
     form, metadata, arrays = _read(path)
     return KINDS[form.name]._restored(path, metadata, arrays)
