@@ -42,7 +42,11 @@ def piece_rows(rows: int, row_bytes: int) -> int:
     return rows
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
+# Every core has a loop of its own: cutting its element-wise work up for the other cores would make them wait for it.
+_ONE_CORE = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2), compiler_options=_ONE_CORE)
 def _part(combine: str, function: Any, size: int, blocks: Block, args: tuple[Any, ...], start: Any, stop: Any) -> Any:
     """`function(piece, *args)` combined over the pieces of `size` rows from `start` up to `stop`."""
     rows = {name: leaf.reshape(-1, *leaf.shape[2:]) for name, leaf in blocks.items()}
@@ -54,7 +58,9 @@ def _part(combine: str, function: Any, size: int, blocks: Block, args: tuple[Any
     def step(i: Any, total: Any) -> Any:
         return jax.tree.map(getattr(jnp, combine), total, piece(i))
 
-    return lax.fori_loop(start + 1, stop, step, piece(start))
+    fill = {"add": 0.0, "minimum": jnp.inf}[combine]
+    none = jax.tree.map(lambda leaf: jnp.full(leaf.shape, fill, leaf.dtype), jax.eval_shape(piece, 0))
+    return lax.fori_loop(start, stop, step, none)
 
 
 class RowsOnCores(Rows):
@@ -97,7 +103,7 @@ class RowsOnCores(Rows):
 
         @float64
         def part(start: int, stop: int) -> Any:
-            return jax.tree.map(np.asarray, _part(combine, function, size, blocks, args, start, stop))
+            return jax.block_until_ready(_part(combine, function, size, blocks, args, start, stop))
 
         leaves = jax.tree.leaves((blocks, args))
         key = (
