@@ -111,7 +111,7 @@ class ArrayRows(Pytree, Rows):
         """Shape of one row's inputs."""
         return self.blocks["x"].shape[2:]
 
-    @property
+    @cached_property
     def total_weight(self) -> Any:
         """Sum of the rows' weights."""
         weight = self.blocks["weight"]

@@ -8,7 +8,7 @@ are combined on the host. The loop takes pieces that stay in a core's own cache 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -88,7 +88,7 @@ class RowsOnCores(Rows):
         """Shape of one row's inputs."""
         return self.rows.shape
 
-    @cached_property
+    @property
     def total_weight(self) -> float:
         """Sum of the rows' weights."""
         return float(self.rows.total_weight)
