@@ -111,11 +111,16 @@ class ArrayRows(Pytree, Rows):
         """Shape of one row's inputs."""
         return self.blocks["x"].shape[2:]
 
-    @cached_property
+    @property
     def total_weight(self) -> Any:
         """Sum of the rows' weights."""
         weight = self.blocks["weight"]
-        return jnp.sum(weight) if isinstance(weight, jax.core.Tracer) else np.sum(np.asarray(weight))
+        return jnp.sum(weight) if isinstance(weight, jax.core.Tracer) else self._sum_of_weights
+
+    @cached_property
+    def _sum_of_weights(self) -> Any:
+        """That of weights which are not traced."""
+        return np.sum(np.asarray(self.blocks["weight"]))
 
     def in_memory(self) -> dict[str, np.ndarray]:
         """All rows as one block."""
