@@ -31,9 +31,11 @@ from planted.starts import expanded_start
 # Rows a weight that a search takes, and from which on mini-batches cross a plateau.
 _ROWS_PER_WEIGHT, _ROWS_PER_SWEPT_WEIGHT = 10, 4
 _SMALL = 300_000
-# Rows a step of mini-batches for few weights and for many, the sum over weights of the first step size with 64 rows,
-# and steps of one compiled program. From so many weights on, passes grow like their square root.
-_BATCHES, _RATE, _CHUNK = (64, 128), 6.0, 500
+# Rows a step of mini-batches for few weights and for many, and with fewer than five rows a weight; the sum over weights
+# of the first step size with 64 rows, and steps of one compiled program. From so many weights on, passes grow like
+# their square root.
+_BATCHES, _SCARCE_BATCH, _RATE, _CHUNK = (64, 128), 32, 6.0, 500
+_SCARCE_ROWS_PER_WEIGHT = 5
 _MANY_WEIGHTS = 10_000
 # Neurons from which on a quarter more is enough to spare, and inputs a neuron from which on inputs are many.
 _MANY = 40
@@ -253,10 +255,16 @@ class Search:
 
     @property
     def scarce(self) -> tuple[Schedule, ...]:
-        """Schedules for few rows: mini-batches come first where these are enough for them, as they are the quickest."""
+        """Schedules for few rows: mini-batches come first where these are enough for them, as they are the quickest.
+
+        From where they end on a plateau, descents on all rows do so too; twice as many passes mostly do not.
+        """
         swept = self.dtype is np.float32 and self.activation.homogeneity is not None
         enough = len(self.some) >= _ROWS_PER_SWEPT_WEIGHT * self.width * self.Z.shape[1]
-        return (self.plenty[0], *SCARCE) if swept and enough else SCARCE
+        if not (swept and enough):
+            return SCARCE
+        first = self.plenty[0]
+        return first, replace(first, passes=2 * first.passes), *SCARCE
 
     @property
     def many_inputs(self) -> bool:
@@ -298,15 +306,16 @@ class Search:
         """Steps of Adam on a few rows at a time, about `passes` times through all of them.
 
         Weights with signs for outputs have about the same norm together whatever their number, so that the steps that
-        they bear fall with it. Fewer rows a weight than ten are seen more often, like their number to the power −3: 50
-        neurons of 50 inputs with five and four rows a weight crossed the plateau in 60 and 200 passes, 100 of 100 with
-        five in 240, and in 120 from some starts only.
+        they bear fall with it. Fewer rows a weight than ten are seen more often, like their number to the power −3;
+        fewer than five in smaller batches too, as it takes steps to cross the plateau: 100 neurons of 100 inputs with
+        five crossed it in 240 passes of 64 rows a step, with 4.5 in 330 of 32 or 700 of 64, not in 330 of 64.
         """
         output = jax.device_put(np.asarray(signs, self.dtype))
         loss = SymmetricPart.on(self.rows, self.activation, output, self.free.bias, self.n_outputs)
         weights = self.width * self.Z.shape[1]
-        batch = _BATCHES[weights > 2 * _MANY_WEIGHTS]
         scarce = max(1.0, _ROWS_PER_WEIGHT * weights / len(self.some))
+        enough = len(self.some) >= _SCARCE_ROWS_PER_WEIGHT * weights
+        batch = _BATCHES[weights > 2 * _MANY_WEIGHTS] if enough else _SCARCE_BATCH
         wanted = passes * scarce**3 * max(1.0, math.sqrt(weights / _MANY_WEIGHTS)) * len(self.some) / batch
         steps = _CHUNK * max(1, round(wanted / _CHUNK))
         rule = MiniBatches(batch, _RATE * math.sqrt(batch / _BATCHES[0]) / weights, steps)
