@@ -395,6 +395,22 @@ def test_lanczos_agrees_with_the_dense_spectrum(seed: int) -> None:
     assert smallest_curvature(loss, params).eigenvalue == pytest.approx(values[0], abs=1e-12 * norm)
 
 
+@pytest.mark.parametrize("lift", [0, 3])
+def test_the_smallest_eigenpair_alone_is_that_of_the_whole_spectrum(lift: int) -> None:
+    rng = np.random.default_rng(5)
+    matrix = rng.standard_normal((40, 40))
+    matrix = matrix + matrix.T
+    lifted = np.linalg.qr(rng.standard_normal((40, lift)))[0] if lift else None
+    whole, alone = (smallest_eigenpair(matrix, 40, lifted, whole=whole) for whole in (True, False))
+    assert whole.values is not None
+    assert alone.values is None
+    assert alone.eigenvalue == pytest.approx(whole.eigenvalue, rel=1e-10)
+    assert abs(alone.vector @ whole.vector) == pytest.approx(1.0, abs=1e-10)
+    assert alone.norm == pytest.approx(whole.norm, rel=1e-2)
+    if lifted is not None:
+        assert np.abs(lifted.T @ alone.vector).max() < 1e-10
+
+
 @pytest.mark.parametrize("dense_size", [0, 600])
 def test_lifted_directions_are_left_out(dense_size: int) -> None:
     rng = np.random.default_rng(0)

@@ -309,6 +309,9 @@ def _flat_point(
     if curvature.norm > 0 and rest.eigenvalue > cut + rest.residual:
         reason = "the gradient vanishes and the Hessian is positive except along known symmetries"
         return verdict("local minimum", reason, flat=names)
+    if rest.values is None and isinstance(hessian, np.ndarray):
+        lifted = tangents if tangents.shape[1] else None
+        rest = smallest_eigenpair(hessian, len(point.scaled.start), lifted, seed=seed, whole=True)
     if rest.values is None or rest.vectors is None:
         reason = (
             f"the smallest eigenvalue, {rest.eigenvalue:.2g}, is zero within tolerance, and no symmetry explains it"

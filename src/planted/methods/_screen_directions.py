@@ -19,7 +19,8 @@ from planted.numerics import random
 from planted.solvers import SeparableRows, variable_projection
 from planted.starts import random_rows
 
-_STARTS, _ROWS, _WIDER = 6, 3000, 1.5
+# Starts, rows that they descend on, and rows for the best of them.
+_STARTS, _START_ROWS, _ROWS, _WIDER = 6, 1000, 3000, 1.5
 _STEPS, _DECAY, _PATIENCE = 60, 0.03, (12, 0.9)
 _BIAS = 0.5
 
@@ -98,22 +99,23 @@ def _within(
 
 
 def _best_of_several(small: SeparableRows, width: int, bias: bool, key: np.ndarray) -> dict[str, np.ndarray]:
-    """The best of several starts, too wide and joined down."""
+    """The best of several starts, too wide and joined down: they descend on some rows, the best one on all."""
     rank = small.X.shape[1] - bias
+    some = small.first(_START_ROWS)
     best = None
     for number in range(_STARTS):
         one = random.fold_in(key, number)
         start = random_rows(one, math.ceil(_WIDER * width), rank)
         if bias:
             start = np.column_stack([start, _BIAS * random.normal(random.fold_in(one, 1), (len(start),))])
-        run = variable_projection(small, start, steps=_STEPS, decay=_DECAY, patience=_PATIENCE)
+        run = variable_projection(some, start, steps=_STEPS, decay=_DECAY, patience=_PATIENCE)
         hidden = run.params["rows"]
         shift = hidden[:, rank] if bias else None
         weights, _, shift = merge(
-            hidden[:, :rank], run.params["output"], shift, width, small.X[:, :rank], small.activation
+            hidden[:, :rank], run.params["output"], shift, width, some.X[:, :rank], some.activation
         )
         start = weights if shift is None else np.column_stack([weights, shift])
-        run = variable_projection(small, start, steps=_STEPS, decay=_DECAY, patience=_PATIENCE)
+        run = variable_projection(some, start, steps=_STEPS, decay=_DECAY, patience=_PATIENCE)
         best = run if best is None or run.value < best.value else best
     assert best is not None
     # A decay would hide that nothing is left.

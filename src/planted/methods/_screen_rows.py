@@ -193,18 +193,20 @@ class Table:
         return self._spaces[bias]
 
     def separable(self, shape: Shape, rows: np.ndarray) -> SeparableRows:
-        """The rows at these places, for networks of a shape."""
+        """The rows at these places, for networks of a shape; many inputs are laid out and factored once for all."""
+        key = (shape.bias, shape.constant, shape.linear, rows.tobytes())
+        known = self._many.get(key)
+        if known is not None:
+            return replace(known, activation=shape.activation, centred=shape.centred, origin=known)
         inputs = self._inputs[shape.bias][rows]
         ones = np.ones((len(rows), 1))
         parts = [self._slopes(shape)[rows]] * shape.linear + [ones] * shape.constant
         nuisance = np.column_stack(parts) if parts else np.zeros((len(rows), 0))
         root = np.sqrt(self.share[rows]) if self.weighted else None
         made = SeparableRows(inputs, nuisance, self.y[rows], shape.activation, root, shape.centred)
-        if not shape.linear or inputs.shape[1] < MANY_INPUTS:
-            return made
-        # Many columns are factored once for all activations.
-        key = (shape.bias, shape.constant, rows.tobytes())
-        return made.sharing(self._many.setdefault(key, made))
+        if inputs.shape[1] >= MANY_INPUTS:
+            self._many[key] = made
+        return made
 
     def _slopes(self, shape: Shape) -> np.ndarray:
         """The columns of a linear part, which without a constant must not be centred."""

@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+import scipy.linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from planted.objectives._base import Objective, Params
 from planted.objectives._flat import Flat
 
-DENSE_SIZE = 600
-"""Up to this many parameters the whole Hessian is formed."""
+DENSE_SIZE = 2000
+"""Up to this many parameters the Hessian is formed."""
+WHOLE_SPECTRUM = 600
+"""Up to this many parameters all eigenvalues of a Hessian that is formed are computed."""
 
 _LANCZOS_VECTORS = 48
 
@@ -40,7 +44,7 @@ class Curvature:
     products : int
         Hessian-vector products used; p when dense.
     values, vectors : arrays (p,), (p, p) or None
-        The whole spectrum, when dense.
+        The whole spectrum, where it was computed.
     """
 
     eigenvalue: float
@@ -64,20 +68,41 @@ class _Products:
         return self.multiply(np.asarray(vector).reshape(-1))
 
 
-def _dense(matrix: np.ndarray, lifted: np.ndarray | None) -> Curvature:
+def _raised(matrix: np.ndarray, lifted: np.ndarray | None, norm: float) -> np.ndarray:
+    """The matrix on the complement of orthonormal columns `lifted` (p, s), which get the eigenvalue `norm`."""
+    if lifted is None or not lifted.shape[1]:
+        return matrix
+    image = matrix @ lifted
+    inside = lifted.T @ image + norm * np.eye(lifted.shape[1])
+    return matrix - image @ lifted.T - lifted @ image.T + lifted @ inside @ lifted.T
+
+
+def _dense(matrix: np.ndarray, lifted: np.ndarray | None, whole: bool, seed: int) -> Curvature:
+    """The whole spectrum, or the smallest eigenpair alone: that takes a third of the time."""
     p = len(matrix)
-    raised = matrix
-    if lifted is not None and lifted.shape[1]:
-        norm = float(np.max(np.abs(np.linalg.eigvalsh(matrix))))
-        project = np.eye(p) - lifted @ lifted.T
-        raised = project @ matrix @ project + (norm or 1.0) * lifted @ lifted.T
-    values, vectors = np.linalg.eigh(raised)
-    if raised is matrix:
+    values: np.ndarray | None = None
+    vectors: np.ndarray | None = None
+    if whole:
+        values, vectors = np.linalg.eigh(matrix)
         norm = float(np.max(np.abs(values)))
-    v = vectors[:, 0]
-    quotient = float(v @ matrix @ v)
-    residual = float(np.linalg.norm(raised @ v - values[0] * v))
-    return Curvature(quotient, v, residual, norm, "dense", p, values, vectors)
+        raised = _raised(matrix, lifted, norm or 1.0)
+        if raised is not matrix:
+            values, vectors = np.linalg.eigh(raised)
+        least, v = values[0], vectors[:, 0]
+    else:
+        norm = _norm(matrix, p, seed)
+        raised = _raised(matrix, lifted, norm or 1.0)
+        (least,), leading = scipy.linalg.eigh(raised, subset_by_index=[0, 0])
+        v = leading[:, 0]
+    residual = float(np.linalg.norm(raised @ v - least * v))
+    return Curvature(float(v @ matrix @ v), v, residual, norm, "dense", p, values, vectors)
+
+
+def _norm(operator: Any, p: int, seed: int) -> float:
+    """Spectral norm of a matrix (p, p) or of an operator, by Lanczos: from below, to a thousandth."""
+    start = np.random.default_rng(seed).standard_normal(p)
+    top = eigsh(operator, k=1, which="LM", tol=1e-3, v0=start, ncv=min(20, p - 1), return_eigenvectors=False)
+    return float(abs(top[0]))
 
 
 def _lanczos(
@@ -92,9 +117,7 @@ def _lanczos(
     products = _Products(multiply)
     start = np.random.default_rng(seed).standard_normal(p)
     vectors = min(_LANCZOS_VECTORS, p - 1)
-    plain = LinearOperator((p, p), matvec=products, dtype=np.float64)
-    top = eigsh(plain, k=1, which="LM", tol=1e-3, v0=start, ncv=min(20, p - 1), return_eigenvectors=False)
-    norm = float(abs(top[0]))
+    norm = _norm(LinearOperator((p, p), matvec=products, dtype=np.float64), p, seed)
     if norm == 0.0:
         return Curvature(0.0, start / np.linalg.norm(start), 0.0, 0.0, "lanczos", products.count)
     if null is not None:
@@ -187,10 +210,11 @@ def hessian_of(flat: Flat, dense_size: int = DENSE_SIZE) -> Hessian:
 
 def smallest_eigenpair(
     hessian: Hessian, size: int, lifted: np.ndarray | None = None, tolerance: float = 1e-7, max_restarts: int = 100,
-    seed: int = 0, null: np.ndarray | None = None,
+    seed: int = 0, null: np.ndarray | None = None, whole: bool | None = None,
 ) -> Curvature:  # fmt: skip
     """The same for a symmetric matrix that is given, or known by its products with vectors of length `size`.
 
+    Of a matrix that is given the whole spectrum is computed where that is asked for, or where it is small.
     Of a matrix that is known to have no negative eigenvalue `null` (p,) may lie in the kernel: if it does to the
     tolerance, it is the answer, and Lanczos only measures the norm.
 
@@ -198,5 +222,5 @@ def smallest_eigenpair(
     -1.0
     """
     if isinstance(hessian, np.ndarray):
-        return _dense(hessian, lifted)
+        return _dense(hessian, lifted, size <= WHOLE_SPECTRUM if whole is None else whole, seed)
     return _lanczos(hessian, size, lifted, tolerance, max_restarts, seed, null)

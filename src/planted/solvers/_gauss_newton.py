@@ -14,7 +14,7 @@ long.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,42 +28,60 @@ from planted.numerics.threads import one_thread
 from planted.objectives import Squared, SymmetricPart, curvature_product, energy, flatten, split
 from planted.rows import Block
 from planted.solvers._damped import Damped
-from planted.solvers._iterate import Point, iterate
+from planted.solvers._iterate import Ending, Point, iterate
 from planted.solvers._result import Descent
 
 _RIDGE = 1e-5
 _ACCURACY = 1e-3
+# A decrease that a step promises, relative to the value, which is rounding.
+_ROUNDING = 1e-14
+
+
+def _moments(objective: Squared | SymmetricPart) -> jax.Array:
+    """Mean over rows of x̃ x̃ᵀ, where x̃ is x, followed by one: the same at every point."""
+
+    def add(block: Block) -> jax.Array:
+        wide = jnp.column_stack([block["x"], jnp.ones(len(block["x"]), block["x"].dtype)])
+        return (block["weight"][:, None] * wide).T @ wide
+
+    return objective.rows.mean(add)
 
 
 def _metric(objective: Squared | SymmetricPart, params: dict[str, jax.Array]) -> dict[str, jax.Array]:
-    """Means over rows of Σ_o u_o u_oᵀ (k, k), x̃ x̃ᵀ, φ φᵀ (k, k) and x xᵀ, where x̃ is x, followed by one for biases."""
+    """Means over rows of Σ_o u_o u_oᵀ (k, k) and φ φᵀ (k, k)."""
     weights, output = split(params, objective.output)
 
     def add(block: Block) -> dict[str, jax.Array]:
         x, weight = block["x"], block["weight"][:, None]
         z = x @ weights.T + (params["bias"] if objective.bias else 0.0)
         feature, slope = jax.jvp(objective.feature, (z,), (jnp.ones_like(z),))
-        wide = jnp.column_stack([x, jnp.ones(len(x), x.dtype)]) if objective.bias else x
-        pairs = {"slopes": slope, "inputs": wide, "outputs": feature, "moments": x}
-        return {name: (weight * part).T @ part for name, part in pairs.items()}
+        return {name: (weight * part).T @ part for name, part in {"slopes": slope, "outputs": feature}.items()}
 
     means = objective.rows.mean(add)
     layer = jnp.atleast_2d(output)
     return means | {"slopes": means["slopes"] * (layer.T @ layer)}
 
 
-_means = jax.jit(_metric)
+_means, _moments_of = jax.jit(_metric), jax.jit(_moments)
+
+
+class _Factored(NamedTuple):
+    """A mean of squares with a small ridge, and its Cholesky factor."""
+
+    matrix: np.ndarray
+    factor: Any
+
+    @classmethod
+    def of(cls, mean: np.ndarray) -> _Factored:
+        matrix = mean + _RIDGE * np.mean(np.diagonal(mean)) * np.eye(len(mean))
+        return cls(matrix, cho_factor(matrix))
 
 
 class _Metric:
-    """M at a point, from the means of :func:`_metric`: products with it and with its inverse, in NumPy."""
+    """M at a point, from means by name: products with it and with its inverse, in NumPy."""
 
-    def __init__(self, means: dict[str, Any], bias: bool) -> None:
-        self.bias, self.matrices, self.factors = bias, {}, {}
-        for name, mean in means.items():
-            matrix = np.asarray(mean, dtype=np.float64)
-            matrix = matrix + _RIDGE * np.mean(np.diagonal(matrix)) * np.eye(len(matrix))
-            self.matrices[name], self.factors[name] = matrix, cho_factor(matrix)
+    def __init__(self, parts: dict[str, _Factored], bias: bool) -> None:
+        self.parts, self.bias = parts, bias
 
     def _over_layers(self, apply: Callable[[str, np.ndarray], np.ndarray], tree: dict[str, Any]) -> dict[str, Any]:
         """`apply(name, matrix)`, which multiplies by one factor or its inverse, on every layer."""
@@ -80,11 +98,11 @@ class _Metric:
 
     def times(self, tree: dict[str, Any]) -> dict[str, Any]:
         """M times `tree`."""
-        return self._over_layers(lambda name, array: self.matrices[name] @ array, tree)
+        return self._over_layers(lambda name, array: self.parts[name].matrix @ array, tree)
 
     def solved(self, tree: dict[str, Any]) -> dict[str, Any]:
         """M⁻¹ times `tree`."""
-        return self._over_layers(lambda name, array: cho_solve(self.factors[name], array), tree)
+        return self._over_layers(lambda name, array: cho_solve(self.parts[name].factor, array), tree)
 
 
 @float64
@@ -110,7 +128,7 @@ def gauss_newton(
         Largest number of conjugate gradients a step, each a product with JᵀJ.
     tolerance : float
         Stop when a step changes the parameters by less than this, relative to their norm, or when the loss
-        is this fraction squared of ½ E[y²].
+        is this fraction squared of ½ E[y²]; also when a step promises a decrease that is rounding.
     dtype : numpy dtype
         Precision of the products with JᵀJ. Values and gradients have the precision of the objective's arrays.
 
@@ -132,10 +150,13 @@ class _GaussNewton(Damped):
 
     def __init__(self, tolerance: float, floor: float, inner: int, rough: Any) -> None:
         super().__init__(tolerance, floor)
-        self.inner, self.rough = inner, rough
+        self.inner, self.rough, self.promised = inner, rough, np.inf
 
     def init(self, problem: Any, params: Any) -> Point:
         self.objective, self.dtype = self.cast(problem), jax.tree.leaves(problem.rows)[0].dtype
+        mean = np.asarray(_moments_of(self.objective), dtype=np.float64)
+        inputs = mean if self.objective.bias else mean[:-1, :-1]
+        self.inputs = {"inputs": _Factored.of(inputs), "moments": _Factored.of(mean[:-1, :-1])}
         return super().init(problem, params)
 
     def cast(self, tree: Any) -> Any:
@@ -143,7 +164,9 @@ class _GaussNewton(Damped):
 
     def solve(self, state: Point) -> np.ndarray:
         flat, point = state.flat, self.cast(self.params(state))
-        metric = _Metric(_means(self.objective, point), self.objective.bias)
+        means = {name: np.asarray(mean, dtype=np.float64) for name, mean in _means(self.objective, point).items()}
+        at_point = {name: _Factored.of(mean) for name, mean in means.items()}
+        metric = _Metric(self.inputs | at_point, self.objective.bias)
 
         def product(vector: np.ndarray) -> np.ndarray:
             tree = flat.params(vector)
@@ -161,4 +184,10 @@ class _GaussNewton(Damped):
                 maxiter=self.inner,
                 M=LinearOperator(shape, lambda vector: flatten(metric.solved(flat.params(vector)))),
             )
+        self.promised = 0.5 * state.gradient_norm * float(state.gradient @ step)
         return -state.gradient_norm * step
+
+    def terminate(self, state: Point) -> Ending | None:
+        """As every damped solver, and where the last step promised only rounding."""
+        ending = super().terminate(state)
+        return Ending.STEP if ending is None and self.promised <= _ROUNDING * state.value else ending

@@ -55,6 +55,8 @@ class SeparableRows:
         Square roots of row weights.
     centred : bool
         Whether neurons are ψ(z); φ(z) itself otherwise.
+    origin : SeparableRows, optional
+        Rows with the same inputs, columns, targets and weights, which are factored once for both.
 
     Examples
     --------
@@ -71,16 +73,19 @@ class SeparableRows:
     activation: Activation
     weight: np.ndarray | None = None
     centred: bool = True
+    origin: SeparableRows | None = None
 
     @property
     def tilt(self) -> float:
         """The slope of what is taken off φ."""
         return self.activation.tilt if self.centred else 0.0
 
-    def sharing(self, other: SeparableRows) -> SeparableRows:
-        """These rows with the factored columns of others that have the same columns, targets and weights."""
-        self.__dict__["_factored"] = other._factored
-        return self
+    def first(self, count: int) -> SeparableRows:
+        """So many of the rows."""
+        weight = None if self.weight is None else self.weight[:count]
+        return replace(
+            self, X=self.X[:count], nuisance=self.nuisance[:count], y=self.y[:count], weight=weight, origin=None
+        )
 
     def features(self, z: np.ndarray) -> np.ndarray:
         """What neurons with pre-activations z add to the linear columns."""
@@ -90,9 +95,20 @@ class SeparableRows:
     @cached_property
     def _factored(self) -> tuple[_Factor, np.ndarray, np.ndarray]:
         """The nuisance columns, the targets, and what those leave of these."""
+        if self.origin is not None:
+            return self.origin._factored
         root = 1.0 if self.weight is None else self.weight[:, None]
         factor, y = _Factor.of(self.nuisance * root), self.y * root
         return factor, y, y - factor.basis @ (factor.basis.T @ y)
+
+    @cached_property
+    def rough(self) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+        """The inputs and, where they are many, a basis of the nuisance columns in float32."""
+        if self.origin is not None:
+            return self.origin.rough
+        many = self.nuisance.shape[1] >= _MANY_COLUMNS
+        fixed = (self._factored[0].basis.astype(np.float32),) if many else ()
+        return self.X.astype(np.float32), fixed
 
     def _beside_many(self, rows: np.ndarray) -> ProjectedPoint:
         """The loss at hidden rows (k, q), the nuisance columns being factored already."""
@@ -308,7 +324,7 @@ class _VariableProjection(Solver):
             if self.problem.weight is not None:
                 slope = slope * self.problem.weight[:, None]
             mu = 2 * self.decay * state.value / len(state.rows)
-            made = Products.at(state, self.problem.X, slope, mu)
+            made = Products.at(state, self.problem, slope, mu)
             state.model = (made, made.downhill, made.diagonal, mu)
             state.gradient_norm = float(np.linalg.norm(made.downhill))
         curvature, downhill, diagonal, _ = state.model

@@ -39,8 +39,9 @@ _RUNS = 12
 # Runs that do not lower the loss, after which independent runs that agree are believed though structure is left.
 _IDLE = 4
 _ROWS_PER_WEIGHT = 6
-# First-order runs of the network itself that come first where inputs are many and rows few.
-_NARROW_RUNS = 24
+# First-order runs of the network itself that come first where inputs are many and rows few, and how many of them that
+# do not lower the loss end the search where residuals look like noise.
+_NARROW_RUNS, _IDLE_NARROW = 24, 8
 # A relative loss below which descending further moves weights by rounding errors only.
 _ROUNDING = 1e-25
 # A relative loss above which the signs of neurons are wrong where a run explained its rows.
@@ -143,6 +144,11 @@ def start(problem: Problem) -> Start:
                 return _lower(result, direct)
             if idle >= _IDLE and run >= narrow:
                 break
+        # Of few rows a weight, networks that leave noise alone differ in how they fit it, and wider ones do so more.
+        if narrow and idle == _IDLE_NARROW:
+            result = conclude(best)
+            if not _structured(problem, result.network):
+                return _lower(result, direct)
     assert best is not None
     result = _lower(conclude(best), direct)
     if explained(problem, result) or passed():
