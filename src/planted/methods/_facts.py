@@ -145,7 +145,9 @@ class Facts:
     compared : tuple of str
         Settings that were chosen by a comparison, so that trying others is no advice.
     late : bool
-        Whether a time budget ran out before the search was done.
+        Whether a time budget ended the search before it was done.
+    unmeasured : tuple of "rivals", "fewer"
+        What a time budget left no time for: the comparison with logistic regression, whether fewer neurons would do.
     remedy : str
         What to do about what is left open, one sentence; empty where more rows in general position are all.
     """
@@ -180,6 +182,7 @@ class Facts:
     without_neurons: str = ""
     compared: tuple[str, ...] = ()
     late: bool = False
+    unmeasured: tuple[str, ...] = ()
     remedy: str = ""
 
     @property

@@ -23,7 +23,7 @@ from planted.methods._row_facts import confirmed, exchangeable, thin_neuron
 from planted.methods._smaller import fewer_neurons
 from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.networks import Network, counting_rows, largest_residual, residual_sizes
-from planted.numerics.deadline import finishing
+from planted.numerics.deadline import finishing, measuring
 from planted.numerics.precision import float64
 from planted.rows import ChunkedRows
 
@@ -61,6 +61,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     limit = limit_of(survey.X, errors, labels=False) if undetermined and not dependence else Limit()
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
     left, held = looked_at(few, network, needed, intercept=intercept)
+    with measuring():
+        enough = 0 if unique else fewer_neurons(problem, network, left, errors)
     facts = Facts(
         relative_loss=relative,
         largest_residual=worst_row(problem, network) if exact else np.inf,
@@ -83,7 +85,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         compared=problem.compared,
         late=late,
         without_neurons="" if problem.n_hidden else "linear" if problem.free.skip else "constant",
-        enough_neurons=0 if unique else fewer_neurons(problem, network, left, errors),
+        enough_neurons=enough or 0,
+        unmeasured=("fewer",) if enough is None else (),
         **held_out_facts(held),
     )
     verdict = judge(facts)

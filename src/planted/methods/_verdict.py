@@ -48,7 +48,11 @@ class Verdict:
         return self.status in SUCCESSES
 
 
-OUT_OF_TIME = "the time budget ran out, and this is the best network until then"
+OUT_OF_TIME = "the search was stopped to keep the time budget, and this is the best network until then"
+_UNMEASURED = {
+    "rivals": "whether logistic regression predicts as well",
+    "fewer": "whether fewer neurons would do",
+}
 _WITHOUT_NEURONS = {
     "linear": "one linear function explains this, no neuron is needed",
     "constant": "nothing that was tried explains held-out rows clearly better than their mean",
@@ -68,7 +72,9 @@ def judge(facts: Facts) -> Verdict:
         reason = f"{reason}; {_WITHOUT_NEURONS[facts.without_neurons]}"
     if facts.remark:
         reason = f"{reason}; {facts.remark}"
-    if facts.late:
+    if facts.unmeasured:
+        reason = f"{reason}; no time was left to see {' and '.join(_UNMEASURED[name] for name in facts.unmeasured)}"
+    if facts.late or facts.unmeasured:
         advice = f"Give a larger time_budget. {advice if status == 'ambiguous' else ''}".rstrip()
     return Verdict(status, reason, advice, facts)
 
