@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.methods._baselines import HeldOut, LeftOut, looked_at
+from planted.methods._baselines import HeldOut, LeftOut, linear_p_value, looked_at
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import constant_inputs, dependence_advice, shortest_weights
 from planted.methods._errors import errors_of
@@ -87,7 +87,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         without_neurons="" if problem.n_hidden else "linear" if problem.free.skip else "constant",
         enough_neurons=enough or 0,
         unmeasured=("fewer",) if enough is None else (),
-        **held_out_facts(held),
+        **held_out_facts(held, data),
     )
     verdict = judge(facts)
     if verdict.status == "misfit" and network.n_hidden and not late:
@@ -143,12 +143,13 @@ def _noise(loss: float, n_outputs: int) -> str:
     return f"its standard deviation is {np.sqrt(2 * loss / n_outputs):.3g}{over}"
 
 
-def held_out_facts(held: HeldOut | None) -> dict[str, Any]:
-    """What rows left out say, as facts of a verdict."""
+def held_out_facts(held: HeldOut | None, data: Observations) -> dict[str, Any]:
+    """What rows left out say, as facts of a verdict, and a test of a linear function where the mean is not beaten."""
     if held is None:
         return {}
     losses = {"network_loss": held.network, "linear_loss": held.linear, "mean_loss": held.mean}
-    return losses | {"unbeaten": held.unbeaten}
+    tested = {"linear_p_value": linear_p_value(data.X, data.y, data.weight)} if "mean" in held.unbeaten else {}
+    return losses | tested | {"unbeaten": held.unbeaten}
 
 
 def worst_row(problem: Problem, network: Any) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, xlogy
 
+from planted.methods._baselines import linear_p_value
 from planted.methods._facts import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS
 from planted.methods._label_split import standard_error
 from planted.methods._labels import LabelProblem, class_probabilities
@@ -84,6 +85,9 @@ def _compared(
             unbeaten.append("linear")
         about = {"linear_penalty": fit.alpha}
     facts: dict[str, Any] = {name: float(np.average(loss, weights=weight)) / entropy for name, loss in losses.items()}
+    if "mean" in unbeaten:
+        classes = np.eye(problem.n_classes)[survey.y.astype(int)][:, problem.n_classes == 2 :]
+        about |= {"linear_p_value": linear_p_value(survey.X, classes, survey.weight)}
     return facts | {"unbeaten": tuple(unbeaten)} | about
 
 
