@@ -190,7 +190,7 @@ def test_a_time_budget_that_runs_out_is_told():
     X = rows()
     y = np.tanh(X @ WEIGHTS.T) @ OUTPUT
     est = PlantedRegressor(random_state=0, time_budget=1e-9).fit(X, y)
-    assert "the time budget ran out" in est.result_.reason
+    assert "stopped to keep the time budget" in est.result_.reason
     assert est.choice_.out_of_time
     with pytest.raises(ValueError, match="time_budget must be a positive number"):
         PlantedRegressor(time_budget=0).fit(X, y)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import f as f_distribution
 
 from planted.methods._facts import RIVAL_ERRORS, SURE, TESTED_ROWS, TESTED_UNKNOWNS
 from planted.methods._observations import Observations
@@ -188,6 +189,34 @@ def compared(left: LeftOut, network: Network | ConvNetwork, n_parameters: int, *
         if network_is_curved(network) and not left.better(own, linear, n_parameters - outputs * (d + 1)):
             unbeaten.append("linear")
     return HeldOut(left.loss(own), left.loss(linear), left.loss(mean), tuple(unbeaten), own)
+
+
+def linear_p_value(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """p-value of the F-test that targets y (n,) or (n, m) have a mean only and no linear function of inputs X (n, ...).
+
+    Of several targets the least, times their number. A row of weight w counts like w equal rows; NaN where rows are too
+    few.
+
+    >>> X = np.random.default_rng(0).standard_normal((100, 2))
+    >>> linear_p_value(X, X[:, 0] + np.sin(99 * X[:, 1])) < 1e-9
+    True
+    """
+    counts = np.ones(len(y)) if weight is None else weight
+    n, root = float(np.sum(counts)), np.sqrt(counts)[:, None]
+    inputs, targets = (
+        (part.reshape(len(y), -1) - np.average(part.reshape(len(y), -1), axis=0, weights=counts)) * root
+        for part in (X, y)
+    )
+    scale = np.linalg.norm(inputs, axis=0)
+    left, values, _ = svd(inputs / np.where(scale > 0, scale, 1.0))
+    basis = left[:, values > _VANISHING * max(float(values[0]), 1e-300)]
+    rank = basis.shape[1]
+    total = np.sum(targets**2, axis=0)
+    fitted = np.sum((basis.T @ targets) ** 2, axis=0)
+    if n <= rank + 1 or not rank or not np.all(total > 0):
+        return np.nan
+    ratio = (fitted / rank) / np.maximum((total - fitted) / (n - rank - 1), 1e-300)
+    return min(1.0, float(np.min(f_distribution.sf(ratio, rank, n - rank - 1))) * len(total))
 
 
 def network_is_curved(network: Network | ConvNetwork) -> bool:

@@ -130,6 +130,9 @@ class Facts:
     network_loss, linear_loss, mean_loss : float
         Losses in rows left out of this network, of one linear function and of the mean, over the variance of the
         targets; for labels cross-entropies over that of the classes' shares. NaN where they were not measured.
+    linear_p_value : float
+        Of an F-test of one linear function against the mean, where the network is not better than the mean in rows left
+        out; NaN where it was not run.
     linear_penalty : float
         Strength of the ℓ2 penalty of logistic regression, chosen by held-out rows.
     unbeaten : tuple of str
@@ -145,7 +148,9 @@ class Facts:
     compared : tuple of str
         Settings that were chosen by a comparison, so that trying others is no advice.
     late : bool
-        Whether a time budget ran out before the search was done.
+        Whether a time budget ended the search before it was done.
+    unmeasured : tuple of "rivals", "fewer"
+        What a time budget left no time for: the comparison with logistic regression, whether fewer neurons would do.
     remedy : str
         What to do about what is left open, one sentence; empty where more rows in general position are all.
     """
@@ -170,6 +175,7 @@ class Facts:
     network_loss: float = float("nan")
     linear_loss: float = float("nan")
     mean_loss: float = float("nan")
+    linear_p_value: float = float("nan")
     linear_penalty: float = 0.0
     unbeaten: tuple[str, ...] = ()
     n_hidden: int = 0
@@ -180,6 +186,7 @@ class Facts:
     without_neurons: str = ""
     compared: tuple[str, ...] = ()
     late: bool = False
+    unmeasured: tuple[str, ...] = ()
     remedy: str = ""
 
     @property

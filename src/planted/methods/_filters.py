@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 
 from planted.certificates import outside_theory, uncertainty
 from planted.inputs import Gaussian
+from planted.methods._baselines import LeftOut, looked_at
 from planted.methods._errors import left_open, smooth_objective
 from planted.methods._facts import EXACT, ROUNDED, Facts
 from planted.methods._filter_causes import filter_cause
 from planted.methods._filter_polish import expected_error, polish, residual_test
-from planted.methods._finish import worst_row
+from planted.methods._finish import held_out_facts, worst_row
 from planted.methods._observations import observations
 from planted.methods._problem import Problem, problem_of
 from planted.methods._recovery import Recovery, Start
@@ -168,6 +169,10 @@ def recover_filter(problem: Any, start: Start, began: float) -> Recovery:
             network, run = polish(problem.objective(problem.sample), network)
             loss = float(run.value)
     facts, details = problem.measured(network, loss, survey, problem.rows)
+    data = observations(survey)
+    few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
+    held = looked_at(few, network, facts.n_parameters, intercept=False)[1]
+    facts = replace(facts, different_rows=len(data.y), n_hidden=1, **held_out_facts(held, data))
     return Recovery(
         network=network,
         verdict=_with_cause(problem, network, facts, late),

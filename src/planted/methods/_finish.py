@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.methods._baselines import HeldOut, LeftOut, looked_at
+from planted.methods._baselines import HeldOut, LeftOut, linear_p_value, looked_at
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import constant_inputs, dependence_advice, shortest_weights
 from planted.methods._errors import errors_of
@@ -23,7 +23,7 @@ from planted.methods._row_facts import confirmed, exchangeable, thin_neuron
 from planted.methods._smaller import fewer_neurons
 from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.networks import Network, counting_rows, largest_residual, residual_sizes
-from planted.numerics.deadline import finishing
+from planted.numerics.deadline import finishing, measuring
 from planted.numerics.precision import float64
 from planted.rows import ChunkedRows
 
@@ -61,6 +61,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     limit = limit_of(survey.X, errors, labels=False) if undetermined and not dependence else Limit()
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
     left, held = looked_at(few, network, needed, intercept=intercept)
+    with measuring():
+        enough = 0 if unique else fewer_neurons(problem, network, left, errors)
     facts = Facts(
         relative_loss=relative,
         largest_residual=worst_row(problem, network) if exact else np.inf,
@@ -83,8 +85,9 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         compared=problem.compared,
         late=late,
         without_neurons="" if problem.n_hidden else "linear" if problem.free.skip else "constant",
-        enough_neurons=0 if unique else fewer_neurons(problem, network, left, errors),
-        **held_out_facts(held),
+        enough_neurons=enough or 0,
+        unmeasured=("fewer",) if enough is None else (),
+        **held_out_facts(held, data),
     )
     verdict = judge(facts)
     if verdict.status == "misfit" and network.n_hidden and not late:
@@ -140,12 +143,13 @@ def _noise(loss: float, n_outputs: int) -> str:
     return f"its standard deviation is {np.sqrt(2 * loss / n_outputs):.3g}{over}"
 
 
-def held_out_facts(held: HeldOut | None) -> dict[str, Any]:
-    """What rows left out say, as facts of a verdict."""
+def held_out_facts(held: HeldOut | None, data: Observations) -> dict[str, Any]:
+    """What rows left out say, as facts of a verdict, and a test of a linear function where the mean is not beaten."""
     if held is None:
         return {}
     losses = {"network_loss": held.network, "linear_loss": held.linear, "mean_loss": held.mean}
-    return losses | {"unbeaten": held.unbeaten}
+    tested = {"linear_p_value": linear_p_value(data.X, data.y, data.weight)} if "mean" in held.unbeaten else {}
+    return losses | tested | {"unbeaten": held.unbeaten}
 
 
 def worst_row(problem: Problem, network: Any) -> float:

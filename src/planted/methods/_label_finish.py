@@ -26,7 +26,7 @@ from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.names import LABEL_LOSSES
 from planted.networks import counting_rows
 from planted.numerics import random
-from planted.numerics.deadline import finishing
+from planted.numerics.deadline import finishing, measuring
 from planted.numerics.precision import float64
 from planted.solvers import Descent, sample_newton
 
@@ -59,7 +59,8 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     shares = problem.shares
     numbers = problem.unknowns if errors is None else errors.n_parameters
     settled = off is None and not start.details.get("separable") and not limit.endless
-    held = label_held_out(problem, network, numbers) if settled else {}
+    with measuring():
+        held = label_held_out(problem, network, numbers) if settled else {}
     relative = brier(probability, survey.y, survey.weight) / max(1 - float(np.sum(shares**2)), 1e-300)
     facts = Facts(
         relative_loss=relative,

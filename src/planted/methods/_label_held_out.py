@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, xlogy
 
+from planted.methods._baselines import linear_p_value
 from planted.methods._facts import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS
 from planted.methods._label_split import standard_error
 from planted.methods._labels import LabelProblem, class_probabilities
@@ -28,7 +29,7 @@ _ENTRIES = 20_000_000
 def label_held_out(problem: LabelProblem, network: Network, n_parameters: int) -> dict[str, Any]:
     """Facts of a verdict: cross-entropies over that of the classes' shares, and what the network is not better than.
 
-    Empty where rows are few.
+    Empty where rows are few. Logistic regression is left out where a time budget is spent before it is fitted.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(800, 2, 1, activation="sigmoid", task="classification", random_state=0)
@@ -55,7 +56,7 @@ def label_held_out(problem: LabelProblem, network: Network, n_parameters: int) -
 
 
 def _compared(
-    problem: LabelProblem, network: Network, n_parameters: int, fit: Logistic, some: np.ndarray
+    problem: LabelProblem, network: Network, n_parameters: int, fit: Logistic | None, some: np.ndarray
 ) -> dict[str, Any]:
     """The facts by the rows at these places."""
     survey = problem.survey
@@ -66,7 +67,6 @@ def _compared(
     entropy = max(-float(np.sum(xlogy(shares, shares))), 1e-300)
     factor = _factors(problem)[codes]
     own = _network_losses(problem, network, some)
-    linear = _linear_losses(problem, fit, some)
     constant = -np.log(np.maximum(shares[codes] * total - factor, _LEAST) / (total - factor))
 
     def better(rival: np.ndarray, extra: int) -> bool:
@@ -75,13 +75,20 @@ def _compared(
         return float(np.average(gap, weights=weight)) > max(RIVAL_ERRORS * standard_error(gap, weight, factor), price)
 
     unbeaten = [] if better(constant, n_parameters - problem.n_classes + 1) else ["mean"]
-    more = n_parameters - (problem.n_classes - 1) * (problem.n_features + 1)
-    if problem.link != "mean" and not better(linear, more):
-        # Probabilities that are means of neurons are no logistic regression, even where it predicts as well.
-        unbeaten.append("linear")
-    losses = {"network_loss": own, "linear_loss": linear, "mean_loss": constant}
+    losses = {"network_loss": own, "mean_loss": constant}
+    about: dict[str, Any] = {"unmeasured": ("rivals",)}
+    if fit is not None:
+        losses["linear_loss"] = _linear_losses(problem, fit, some)
+        more = n_parameters - (problem.n_classes - 1) * (problem.n_features + 1)
+        if problem.link != "mean" and not better(losses["linear_loss"], more):
+            # Probabilities that are means of neurons are no logistic regression, even where it predicts as well.
+            unbeaten.append("linear")
+        about = {"linear_penalty": fit.alpha}
     facts: dict[str, Any] = {name: float(np.average(loss, weights=weight)) / entropy for name, loss in losses.items()}
-    return facts | {"unbeaten": tuple(unbeaten), "linear_penalty": fit.alpha}
+    if "mean" in unbeaten:
+        classes = np.eye(problem.n_classes)[survey.y.astype(int)][:, problem.n_classes == 2 :]
+        about |= {"linear_p_value": linear_p_value(survey.X, classes, survey.weight)}
+    return facts | {"unbeaten": tuple(unbeaten)} | about
 
 
 def _network_losses(problem: LabelProblem, network: Network, some: np.ndarray) -> np.ndarray:
@@ -99,7 +106,8 @@ def _network_losses(problem: LabelProblem, network: Network, some: np.ndarray) -
         A = np.einsum("np,pq,nq->n", J, _inverse(H), J, optimize=True)
         p = np.clip(p - A * (codes - p) / v / np.maximum(1 - A / v, 0.1), _LEAST, 1 - _LEAST)
         return -np.log(np.where(codes == 1, p, 1 - p))
-    return _softmax_losses(np.asarray(network.predict(rows)).reshape(len(some), -1), J, H, codes, _factors(problem))
+    spread = np.einsum("nap,pq,nbq->nab", J, _inverse(H), J, optimize=True)
+    return _softmax_losses(np.asarray(network.predict(rows)).reshape(len(some), -1), spread, codes, _factors(problem))
 
 
 def _linear_losses(problem: LabelProblem, fit: Logistic, some: np.ndarray) -> np.ndarray:
@@ -115,10 +123,12 @@ def _linear_losses(problem: LabelProblem, fit: Logistic, some: np.ndarray) -> np
     else:
         C = np.einsum("na,ab->nab", p, np.eye(m)) - p[:, :, None] * p[:, None, :]
     q = design.shape[1]
-    H = np.einsum("n,nab,ni,nj->aibj", weight, C, design, design, optimize=True).reshape(outputs * q, outputs * q)
-    H = H + np.diag(np.tile(ridge(fit, float(np.sum(weight))), outputs))
-    J = np.einsum("ni,ab->nabi", design[some], np.eye(outputs)).reshape(len(some), outputs, -1)
-    return _softmax_losses(values[some], J, H, codes[some], _factors(problem))
+    # Block by block of two classes: derivatives of all classes at once would hold mostly zeros.
+    H = np.block([[(design.T * (weight * C[:, a, b])) @ design for b in range(outputs)] for a in range(outputs)])
+    inverse = _inverse(H + np.diag(np.tile(ridge(fit, float(np.sum(weight))), outputs))).reshape(outputs, q, outputs, q)
+    rows = design[some]
+    pairs = [[np.sum((rows @ inverse[a, :, b]) * rows, axis=1) for b in range(outputs)] for a in range(outputs)]
+    return _softmax_losses(values[some], np.moveaxis(np.array(pairs), 2, 0), codes[some], _factors(problem))
 
 
 def _factors(problem: LabelProblem) -> np.ndarray:
@@ -126,17 +136,18 @@ def _factors(problem: LabelProblem) -> np.ndarray:
     return np.ones(problem.n_classes) if problem.class_weight is None else np.asarray(problem.class_weight)
 
 
-def _softmax_losses(
-    values: np.ndarray, J: np.ndarray, H: np.ndarray, codes: np.ndarray, factors: np.ndarray
-) -> np.ndarray:
-    """Cross-entropies (s,) of log-odds (s, m), one column for two classes, each row left out."""
+def _softmax_losses(values: np.ndarray, spread: np.ndarray, codes: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Cross-entropies (s,) of log-odds (s, m), one column for two classes, each row left out.
+
+    `spread` (s, m, m) is J H⁻¹ Jᵀ of each row.
+    """
     p = np.exp(_log_probabilities(values))
     if values.shape[1] == 1:
         e, C = codes[:, None] - p[:, 1:], (p[:, 0] * p[:, 1])[:, None, None]
     else:
         e = np.eye(values.shape[1])[codes] - p
         C = np.einsum("na,ab->nab", p, np.eye(values.shape[1])) - p[:, :, None] * p[:, None, :]
-    A = np.einsum("nap,pq,nbq->nab", J, _inverse(H), J, optimize=True) * factors[codes][:, None, None]
+    A = spread * factors[codes][:, None, None]
     shrunk = np.eye(values.shape[1]) - C @ A
     step = A @ np.linalg.solve(shrunk + _LEAST * np.eye(values.shape[1]), e[:, :, None])
     return -_log_probabilities(values - step[:, :, 0])[np.arange(len(codes)), codes]

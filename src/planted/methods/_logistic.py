@@ -15,6 +15,7 @@ import numpy as np
 from planted.methods._label_penalty import STRENGTHS
 from planted.methods._label_split import content_keys, standard_error
 from planted.methods._labels import LabelProblem, cross_entropies
+from planted.numerics.deadline import passed
 
 # A penalty too weak to matter, so that separable labels have an answer too; and rows that tell the strength, in parts.
 _WEAKEST, _ROWS, _PARTS = 1e-9, 6000, 3
@@ -28,8 +29,8 @@ class Logistic(NamedTuple):
     alpha: float
 
 
-def logistic_regression(problem: LabelProblem) -> Logistic:
-    """Fitted to the sample of a problem.
+def logistic_regression(problem: LabelProblem) -> Logistic | None:
+    """Fitted to the sample of a problem; None where a time budget is spent before.
 
     >>> X = np.random.default_rng(1).standard_normal((60, 9))
     >>> fit = logistic_regression(LabelProblem.of(X, np.arange(60) % 2.0, 1, link="logit"))
@@ -42,7 +43,7 @@ def logistic_regression(problem: LabelProblem) -> Logistic:
     design = np.column_stack([np.ones(len(X)), (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)])
     codes = survey.y.astype(int)
     alpha = _strength(problem, design, codes)
-    return Logistic(design, _slopes(design, codes, survey.weight, alpha), alpha)
+    return None if alpha is None else Logistic(design, _slopes(design, codes, survey.weight, alpha), alpha)
 
 
 def ridge(fit: Logistic, total: float) -> np.ndarray:
@@ -50,7 +51,7 @@ def ridge(fit: Logistic, total: float) -> np.ndarray:
     return total * max(fit.alpha, _WEAKEST) * np.r_[0.0, np.ones(fit.design.shape[1] - 1)]
 
 
-def _strength(problem: LabelProblem, design: np.ndarray, codes: np.ndarray) -> float:
+def _strength(problem: LabelProblem, design: np.ndarray, codes: np.ndarray) -> float | None:
     survey = problem.survey
     keys = content_keys(survey.X, survey.y)
     some = np.argsort(keys, kind="stable")[:_ROWS]
@@ -63,6 +64,8 @@ def _strength(problem: LabelProblem, design: np.ndarray, codes: np.ndarray) -> f
         if len(np.unique(codes[~test])) < problem.n_classes:
             return 0.0
         for alpha in STRENGTHS:
+            if passed():
+                return None
             slopes = _slopes(design[~test], codes[~test], weight[~test], alpha)
             probability = _probabilities(design @ slopes.T)
             losses[alpha][test] = cross_entropies(probability[test], codes[test])

@@ -13,10 +13,13 @@ from planted.methods._merge import merge
 from planted.methods._problem import Problem
 from planted.methods._refine import refine
 from planted.networks import Network
+from planted.numerics.deadline import passed
 
 
-def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any) -> int:
+def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any) -> int | None:
     """The least number of neurons, at least one, that explains the rows as well; zero if all are needed.
+
+    Where a time budget is spent before, the least number that was found until then; None if none was.
 
     An exact network is compared by whether the smaller one is exact too, another one by its errors in rows left out.
     Nothing is tried where the rows determine an exact network, or where no neuron can be spared: taking it away, the
@@ -47,6 +50,8 @@ def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any
     sample = problem.on_sample()
     least, now = 0, network
     while now.n_hidden > 1:
+        if passed():
+            return least or None
         narrow = replace(sample, n_hidden=now.n_hidden - 1)
         starts = [_without(sample, now, i) for i in range(now.n_hidden)]
         start = min(starts, key=lambda rest: _relative(sample, rest))
@@ -56,7 +61,8 @@ def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any
         if loss <= EXACT < _relative(sample, smaller):
             smaller = refine(narrow, _joined(sample, now)).network
         if _relative(sample, smaller) > EXACT if loss <= EXACT else _is_better(problem, network, smaller, left):
-            return least
+            # A descent that was cut short says nothing against fewer neurons.
+            return least or (None if passed() else 0)
         least, now = smaller.n_hidden, smaller
     return least
 

@@ -48,7 +48,11 @@ class Verdict:
         return self.status in SUCCESSES
 
 
-OUT_OF_TIME = "the time budget ran out, and this is the best network until then"
+OUT_OF_TIME = "the search was stopped to keep the time budget, and this is the best network until then"
+_UNMEASURED = {
+    "rivals": "whether logistic regression predicts as well",
+    "fewer": "whether fewer neurons would do",
+}
 _WITHOUT_NEURONS = {
     "linear": "one linear function explains this, no neuron is needed",
     "constant": "nothing that was tried explains held-out rows clearly better than their mean",
@@ -68,7 +72,9 @@ def judge(facts: Facts) -> Verdict:
         reason = f"{reason}; {_WITHOUT_NEURONS[facts.without_neurons]}"
     if facts.remark:
         reason = f"{reason}; {facts.remark}"
-    if facts.late:
+    if facts.unmeasured:
+        reason = f"{reason}; no time was left to see {' and '.join(_UNMEASURED[name] for name in facts.unmeasured)}"
+    if facts.late or facts.unmeasured:
         advice = f"Give a larger time_budget. {advice if status == 'ambiguous' else ''}".rstrip()
     return Verdict(status, reason, advice, facts)
 
@@ -172,14 +178,14 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     if not facts.explained and "mean" in facts.unbeaten:
         if facts.without_neurons:
             return (
-                f"{_WITHOUT_NEURONS['constant']}: {_independent(facts)}",
+                f"{_WITHOUT_NEURONS['constant']}: {_dependence(facts)}",
                 "Give other inputs, or more rows.",
             )
         rival = "the classes' shares" if facts.labels else "the mean"
         word = "worse than" if facts.network_loss > facts.mean_loss else "not clearly better than"
         return (
             f"on rows left out the network is {word} {rival} ({own}, {rival} {gain(facts.mean_loss)}): "
-            f"{_independent(facts, 'that it could describe, ')}",
+            f"{_dependence(facts)}",
             f"Give {_or_fewer(facts, 'other inputs, or more rows')}.",
         )
     if not facts.explained and "linear" in facts.unbeaten:
@@ -201,14 +207,24 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     return None
 
 
-def _independent(facts: Facts, which: str = "") -> str:
-    """What rows say of a dependence on the inputs where nothing is clearly better than the mean."""
+def _dependence(facts: Facts) -> str:
+    """What is known of a dependence on the inputs where nothing is clearly better than the mean."""
     best = np.nanmin([facts.network_loss, facts.linear_loss, facts.mean_loss])
     if 0 < facts.different_rows < TELLING_ROWS:
         return f"{facts.different_rows} distinct rows are too few to tell a dependence on the inputs from noise"
+    if facts.linear_p_value < LEVEL:
+        return (
+            "what these rows depend on was not found, but they are not only noise, since a linear function fits them "
+            f"better than chance would (p = {facts.linear_p_value:.1g}, level {LEVEL:g})"
+        )
     if best < (1 - WORTH) * facts.mean_loss:
         return "these rows are too few to tell a dependence on the inputs from noise"
-    return f"these rows show no dependence on the inputs {which}only noise".replace("inputs only", "inputs, only")
+    if facts.late or not np.isfinite(facts.linear_p_value + facts.p_value):
+        return "what these rows depend on, if on anything here, was not found"
+    return (
+        "neither a linear function nor the test of what is left shows a dependence on the inputs, and as far as these "
+        "can tell there is only noise"
+    )
 
 
 def _cause(facts: Facts) -> tuple[str, str]:

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from typing import NamedTuple
 
-# Shares of a budget after which no search goes on, and after which nothing is polished further.
-_SEARCH, _POLISH = 0.6, 0.85
-_ENDS: ContextVar[tuple[float, float] | None] = ContextVar("planted_deadline", default=None)
+# Shares of a budget after which no search goes on, after which nothing is polished further, and after which nothing is
+# measured that a verdict can do without.
+_SEARCH, _POLISH, _MEASURE = 0.6, 0.85, 1.0
+
+
+class _Budget(NamedTuple):
+    """When it began, its seconds, and the share of them that may be spent where this is asked."""
+
+    began: float
+    seconds: float
+    share: float
+
+
+_BUDGET: ContextVar[_Budget | None] = ContextVar("planted_deadline", default=None)
+
+
+def now() -> float:
+    """Seconds by a clock that never goes back."""
+    return time.perf_counter()
 
 
 @contextmanager
@@ -22,12 +39,8 @@ def time_budget(seconds: float | None) -> Iterator[None]:
     ...     passed()
     True
     """
-    now = time.perf_counter()
-    token = _ENDS.set(None if seconds is None else (now + _SEARCH * seconds, now + _POLISH * seconds))
-    try:
+    with _within(None if seconds is None else _Budget(now(), seconds, _SEARCH)):
         yield
-    finally:
-        _ENDS.reset(token)
 
 
 @contextmanager
@@ -38,12 +51,36 @@ def finishing() -> Iterator[bool]:
     ...     late
     True
     """
-    ends, late = _ENDS.get(), passed()
-    token = _ENDS.set(None if ends is None else (ends[1], ends[1]))
-    try:
+    late = passed()
+    with _until(_POLISH):
         yield late
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Let what is measured of a finished network go on until the whole budget is spent.
+
+    >>> with time_budget(0.0), measuring():
+    ...     passed()
+    True
+    """
+    with _until(_MEASURE):
+        yield
+
+
+def _until(share: float) -> AbstractContextManager[None]:
+    """Let loops inside go on until this share of the budget is spent."""
+    budget = _BUDGET.get()
+    return _within(None if budget is None else budget._replace(share=share))
+
+
+@contextmanager
+def _within(budget: _Budget | None) -> Iterator[None]:
+    token = _BUDGET.set(budget)
+    try:
+        yield
     finally:
-        _ENDS.reset(token)
+        _BUDGET.reset(token)
 
 
 def passed() -> bool:
@@ -52,5 +89,5 @@ def passed() -> bool:
     >>> passed()
     False
     """
-    ends = _ENDS.get()
-    return ends is not None and time.perf_counter() >= ends[0]
+    budget = _BUDGET.get()
+    return budget is not None and now() >= budget.began + budget.share * budget.seconds

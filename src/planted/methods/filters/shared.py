@@ -32,14 +32,17 @@ _GRADIENT, _PROGRESS = 1e-3, 1e-8
 _NEAR_ON_DATA = (0.3, 0.6, 0.3)
 # Losses that differ relatively by less are those of one place, or of its mirror image.
 _SAME = 1e-9
+# Shares of the least loss, and of half the mean square of the targets, by which descents to one minimum end apart.
+_APART, _UNSETTLED = 0.01, 1e-6
 
 
 @dataclass(frozen=True)
 class ConvRestart:
     """One of the four restarts: its signs of (filter, output), where its descent ended, and the loss there.
 
-    `fate` is "global minimum" ("best minimum found" where the verdict is no success), "spurious minimum" (that of
-    Lemma 4.1, known for ReLU), "stationary point" (descent has stopped elsewhere) or "still moving".
+    `fate` is "global minimum" ("best minimum found" where the verdict is no success), which has the least loss of all
+    restarts, "spurious minimum" (that of Lemma 4.1, known for ReLU), "stationary point" (descent has stopped elsewhere)
+    or "still moving" (its loss would fall further; descents end once the best one has settled).
     """
 
     signs: tuple[int, int]
@@ -85,7 +88,8 @@ def _distinct(losses: np.ndarray) -> list[int]:
 
 def _fates(
     params: dict[str, np.ndarray],
-    settled: np.ndarray,
+    losses: np.ndarray,
+    settled: _Settled,
     objective: ConvSquared,
     winner: ConvNetwork,
     success: bool,
@@ -99,8 +103,13 @@ def _fates(
         networks = [objective.network({"filter": v, "output": a}) for v, a in zip(*params.values(), strict=True)]
         near = [match(network, winner).weight_error <= _NEAR_ON_DATA[2] for network in networks]
         ends = ["global minimum" if one else "still moving" for one in near]
-    names = {"global minimum": best, "spurious minimum": "spurious minimum"}
-    return [names.get(end, "stationary point" if done else end) for end, done in zip(ends, settled, strict=True)]
+    least = min(float(objective.value({"filter": winner.filter, "output": winner.output})), *losses)
+    lowest = losses <= (1 + _APART) * least + _UNSETTLED * settled.energy
+    ended = np.where(settled.restarts, "stationary point", "still moving")
+    return [
+        best if end == "global minimum" and low else end if end == "spurious minimum" else str(other)
+        for end, low, other in zip(ends, lowest, ended, strict=True)
+    ]
 
 
 def start(problem: Any) -> Start:
@@ -159,7 +168,7 @@ def start(problem: Any) -> Start:
     restarts = tuple(
         ConvRestart(signs, fate, float(value))
         for signs, fate, value in zip(
-            SIGNS, _fates(params, settled.restarts, white, winner, success, law.mean_square), losses, strict=True
+            SIGNS, _fates(params, losses, settled, white, winner, success, law.mean_square), losses, strict=True
         )
     )
     curve = (np.array(run.history.step), np.array(run.history.value))

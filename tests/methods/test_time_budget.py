@@ -1,0 +1,120 @@
+"""What a time budget leaves time for. No test depends on speed: the clock is the test's own."""
+
+import numpy as np
+import pytest
+
+from planted import Network, PlantedClassifier, PlantedRegressor
+from planted.methods import Facts, LabelProblem, Problem, judge
+from planted.methods import _logistic as logistic
+from planted.methods import _smaller as smaller
+from planted.methods._baselines import LeftOut
+from planted.methods._label_held_out import label_held_out
+from planted.methods._observations import observations
+from planted.numerics import deadline
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((200, 3))
+NOISE = RNG.standard_normal(200)
+
+
+class Clock:
+    """Shows what it is set to."""
+
+    def __init__(self):
+        self.shows = 0.0
+
+    def __call__(self):
+        return self.shows
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(deadline, "now", made)
+    return made
+
+
+def test_searches_polish_and_measurements_have_shares_of_the_budget(clock):
+    with deadline.time_budget(10.0):
+        for seconds, expected in [
+            (5.9, (False, False, False)),
+            (6.1, (True, False, False)),
+            (8.6, (True, True, False)),
+        ]:
+            clock.shows = seconds
+            with deadline.finishing() as late:
+                polished = deadline.passed()
+                with deadline.measuring():
+                    measured = deadline.passed()
+                assert deadline.passed() == polished
+            assert (late, polished, measured) == expected
+        clock.shows = 10.0
+        with deadline.measuring():
+            assert deadline.passed()
+    assert not deadline.passed()
+
+
+def test_neurons_are_taken_away_only_while_there_is_time(clock, monkeypatch):
+    """Four equal neurons, of which one is enough: each descent takes as long as the budget allows in all."""
+    wide = Network(np.repeat([[1.0, 0.5, 0.0]], 4, axis=0), [0.1, 0.2, 0.3, 0.4], "tanh")
+    problem = Problem.of(X, wide.predict(X) + 0.1 * NOISE, 4, "tanh")
+    left = LeftOut.of(observations(problem.survey), len(X))
+    descend, calls = smaller.refine, []
+
+    def slow(*args):
+        calls.append(args)
+        fitted = descend(*args)
+        clock.shows += 0.7
+        return fitted
+
+    monkeypatch.setattr(smaller, "refine", slow)
+    assert smaller.fewer_neurons(problem, wide, left, None) == 1
+    assert len(calls) == 3
+    clock.shows = 0.0
+    with deadline.time_budget(1.0), deadline.measuring():
+        assert smaller.fewer_neurons(problem, wide, left, None) == 2
+        assert len(calls) == 5
+        assert smaller.fewer_neurons(problem, wide, left, None) is None
+    assert len(calls) == 5
+
+
+def test_logistic_regression_beside_a_network_is_left_out_once_the_time_is_over(clock, monkeypatch):
+    problem = LabelProblem.of(X, (X[:, 0] + NOISE > 0).astype(float), 1, "tanh", link="logit")
+    network, fits, slopes = Network([[1.0, 0.0, 0.0]], [1.0], "tanh"), [], logistic._slopes
+
+    def slow(*args):
+        fits.append(args)
+        clock.shows += 0.4
+        return slopes(*args)
+
+    monkeypatch.setattr(logistic, "_slopes", slow)
+    with deadline.time_budget(1.0), deadline.measuring():
+        late = label_held_out(problem, network, 4)
+    assert len(fits) == 3
+    assert late["unmeasured"] == ("rivals",)
+    assert "linear_loss" not in late
+    whole = label_held_out(problem, network, 4)
+    assert late["network_loss"] == whole["network_loss"]
+    assert "unmeasured" not in whole
+
+
+@pytest.mark.parametrize(
+    ("estimator", "said"),
+    [
+        (PlantedRegressor(3, "tanh"), "whether fewer neurons would do"),
+        (PlantedClassifier(1, "tanh", link="logit"), "whether logistic regression predicts as well"),
+    ],
+)
+def test_what_there_was_no_time_for_is_said(estimator, said):
+    y = np.tanh(X @ [1.0, 2.0, 0.0]) + 0.1 * NOISE
+    target = (y > 0.5 * NOISE).astype(float) if isinstance(estimator, PlantedClassifier) else y
+    result = estimator.set_params(time_budget=1e-6, random_state=0).fit(X, target).result_
+    assert f"no time was left to see {said}" in result.reason
+    assert "the search was stopped to keep the time budget" in result.reason
+    assert result.advice.startswith("Give a larger time_budget.")
+
+
+def test_a_measurement_that_was_left_out_is_said_where_the_search_was_done():
+    said = judge(Facts(0.01, np.inf, 100, 10, p_value=0.4, unmeasured=("fewer",)))
+    assert said.reason.endswith("; no time was left to see whether fewer neurons would do")
+    assert said.advice == "Give a larger time_budget."
