@@ -75,3 +75,26 @@ def test_no_neurons_and_constant_inputs():
     made = unit_scaled(linear, [4.0, 0.0])
     np.testing.assert_array_equal(made.network.skip, [4.0, 2.0])
     assert made.errors == {}
+
+
+@pytest.mark.parametrize("turned", [0.0, 0.7])
+def test_a_combination_of_columns_leaves_its_own_weights_open_and_no_others(turned):
+    """The intercept has the error of a fit without the combination; other errors are at another scale."""
+    inputs = RNG.standard_normal((300, 4))
+    null = np.array([1.0, 1.0, -2.0, 0.0, -1.0])
+    X = np.column_stack([inputs, inputs @ null[:4]])
+    weights = np.array([[1.0, 0.3, -0.4, 0.8, 0.0], [-0.2, 0.9, 0.5, 0.6, 0.0]]) + turned * null
+    made = Network(weights, [1.5, -0.8], bias=[0.3, -0.2], intercept=0.7).canonical()
+    y = made.predict(X) + 0.1 * RNG.standard_normal(300)
+    loss = Squared(X, y, bias=True, intercept=True)
+    found = uncertainty(loss, loss.model.params(made))
+    shown = unit_scaled(found.network, X.std(axis=0), found)
+    for errors in (found.errors, shown.errors):
+        assert np.isinf(errors["weights"]).tolist() == [[True, True, True, False, True]] * 2
+        assert all(np.all(np.isfinite(errors[name])) for name in ("output", "bias", "intercept"))
+    narrow = Squared(inputs, y, bias=True, intercept=True)
+    alone = uncertainty(
+        narrow, narrow.model.params(made.replace(weights=made.weights[:, :4] + made.weights[:, 4:] * null[:4]))
+    )
+    assert found.noise == pytest.approx(alone.noise, rel=1e-9)
+    np.testing.assert_allclose(found.errors["intercept"], alone.errors["intercept"], rtol=1e-6)

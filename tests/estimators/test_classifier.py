@@ -326,7 +326,8 @@ def test_advice_names_the_rows_that_would_do():
     )
     est = PlantedClassifier(2, random_state=0).fit(data.X, data.y)
     assert est.result_.status == "estimated"
-    assert f"About {est.result_.details['rows_needed']:,.0f} rows would bring the error to 0.1" in est.result_.advice
+    about = float(f"{est.result_.details['rows_needed']:.2g}")
+    assert f"About {about:,.0f} rows would bring the error to 0.1" in est.result_.advice
 
 
 def test_bad_requests(labelled):

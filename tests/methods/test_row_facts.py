@@ -13,7 +13,7 @@ def test_directions_that_only_late_rows_span_are_spanned():
     X[:-1, 2] = 0.0
     network = Network([[0.1, 0.2, 5.0]], [1.0], "tanh")
     assert open_neurons(network, X) == ""
-    assert open_neurons(network, X[:-1]) == "the rows in which neuron 1 is active span 2 of 3 directions, inputs 2"
+    assert open_neurons(network, X[:-1]) == "the rows in which neuron 1 is active span 2 of 3 directions, input 2"
 
 
 @pytest.mark.parametrize("size", [1.0, 1e7])

@@ -28,7 +28,7 @@ from planted.methods import (
 )
 from planted.methods._baselines import LeftOut, compared
 from planted.methods._causes import misfit_cause
-from planted.methods._collinear import dependence_advice, shortest_weights
+from planted.methods._collinear import dependence_advice, dependence_words, shortest_weights
 from planted.methods._errors import errors_of, uneven_noise
 from planted.methods._facts import Cause
 from planted.methods._label_causes import label_cause
@@ -412,7 +412,7 @@ def test_a_linear_function_of_one_hot_columns_and_an_intercept_is_left_open():
     y = X @ [1.0, 2.0, -1.0, 0.5] + 3.0 + 0.3 * rng.standard_normal(300)
     result = PlantedRegressor(fit_intercept=True, fit_skip=True, random_state=0).fit(X, y).result_
     assert (result.status, result.network.n_hidden) == ("ambiguous", 0)
-    assert "1 of 5 directions of the parameters are left open" in result.reason
+    assert "1 of 5 directions of the parameters is left open" in result.reason
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
@@ -439,6 +439,32 @@ def test_advice_on_dependent_inputs_tells_copies_from_constants():
     constant = np.column_stack([X, np.ones(300)])
     assert dependence_advice(Survey.of(constant, NOISE), free) == "Drop the input 3, which is constant."
     assert dependence_advice(Survey.of(X, NOISE), Free(bias=True)) == ""
+
+
+def test_advice_on_several_dependences_names_inputs_that_are_enough_to_drop():
+    inputs = np.column_stack([np.ones(300), X[:, 0], 2 * X[:, 0], X[:, 1], X[:, 1], X[:, 2]])
+    names = ("const", "dose", "dose2", "age", "age_copy", "other")
+    survey = Survey.of(inputs, NOISE)
+    words = "Drop the inputs const, dose2, age_copy, which follow from the others."
+    assert dependence_advice(survey, Free(bias=True), names) == words
+    assert dependence_words(survey, Free(bias=True), names) == (
+        "const = 1, dose2 = 2·dose and age_copy = age in all rows"
+    )
+    assert dependence_advice(Survey.of(inputs[:, [1, 3, 5]], NOISE), Free(bias=True)) == ""
+    # Without biases the constant is one more input.
+    words = "Drop the inputs dose2, age_copy, which follow from the others."
+    assert dependence_advice(survey, Free(), names) == words
+    assert dependence_advice(Survey.of(inputs[:, [0, 1, 3, 5]], NOISE), Free()) == ""
+
+
+def test_a_combination_of_inputs_is_named():
+    inputs = np.column_stack([X, X @ [1.0, 1.0, -2.0]])
+    result = PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False, random_state=0).fit(
+        inputs, np.maximum(X @ [1.0, 0.5, -1.0], 0.0)
+    )
+    assert "x3 = x0 + x1 − 2·x2 in all rows, and 1 of 4 directions of the parameters is left open" in (
+        result.verdict_.reason
+    )
 
 
 def test_rows_that_alone_are_not_explained_are_counted():

@@ -12,7 +12,8 @@ and B⁻¹AB⁻¹/n with B = A + the curvature of a penalty, around a mean that 
 
 The errors belong to the canonical network. A direction that its form takes out (the scale between the layers of
 homogeneous φ, a function added to all log-odds) is no uncertainty. Any other direction that A does not see is one that
-the rows leave open: parameters that it reaches have infinite errors, the others keep theirs.
+the rows leave open: parameters that it reaches have infinite errors, the others keep theirs. The scale of a neuron is
+then that of the part of its weights which rows determine, so that what is open is not carried to every other number.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from planted.objectives import (
 
 # Shares of the largest below which eigenvalues of a curvature, and singular values of derivatives, are rounding.
 _VANISHING, _VANISHING_ROOT = 1e-10, 1e-12
-_REACHED = 1e-6
+_REACHED, _ROUNDED = 1e-6, 1e-9
 _BISECTIONS = 60
 
 
@@ -353,8 +354,7 @@ def uncertainty(
     network = model.network(given)
     if given.keys() != model.params(network).keys():
         raise ValueError(f"params has {sorted(given)}, but {sorted(model.params(network))} were fitted")
-    slope, n_parameters = model.canonical_slope(given), model.n_parameters(given)
-    point, n = to_jax(given), float(objective.rows.total_weight)
+    point, n, n_parameters = to_jax(given), float(objective.rows.total_weight), model.n_parameters(given)
     curvature, gauge = np.asarray(curvature_matrix(objective, point)[0]), model.gauge(given)
     loss = float(evaluate(objective, point)) if objective.loss.noisy else 0.0
     information = curvature
@@ -376,8 +376,11 @@ def uncertainty(
         meat = score_matrix(objective, point, class_weight)
     if meat is not None:
         covariance = inverse.matrix @ np.asarray(meat) @ inverse.matrix / n
+    # Entries that rounding explains are none.
+    flat = np.where(np.abs(inverse.flat) > _ROUNDED * inverse.units[:, None], inverse.flat, 0.0)
+    slope = model.canonical_slope(given, flat if flat.shape[1] else None)
     covariance = slope @ covariance @ slope.T
-    beside, moved = covariance.copy(), slope @ inverse.flat
+    beside, moved = covariance.copy(), slope @ flat
     reached = np.linalg.norm(moved, axis=1) > _REACHED * inverse.units
     covariance[reached], covariance[:, reached] = np.nan, np.nan
     np.fill_diagonal(covariance, np.where(reached, np.inf, np.maximum(np.diagonal(covariance), 0.0)))

@@ -5,7 +5,8 @@ unit rows again: n_i = ‖u_i‖, v_i = u_i/n_i, bias b_i/n_i, outputs a_i n_i^p
 
     dv = (I − v vᵀ) S dw/n,   db′ = db/n − b′ vᵀS dw/n,   da′ = n^p (da + p a vᵀS dw/n),   dskip′ = s dskip,
 
-which is what fitting to x′ would give, since the normal approximation does not depend on the parameters' form.
+which is what fitting to x′ would give, since the normal approximation does not depend on the parameters' form. Where
+rows leave some of v open, n is the length of the rest times a number: v in the brackets is then that of `part_beside`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from planted.networks import Network
+from planted.objectives import part_beside
 
 # A share of the terms that cancel which rounding explains.
 _REACHED = 1e-6
@@ -83,7 +85,10 @@ def _errors(network: Network, uncertainty: Any, size: np.ndarray, norms: np.ndar
     k, d = network.weights.shape
     degree = network.activation.homogeneity
     # Row i, j of `along` is the derivative of the log of a neuron's norm by its weights.
-    along = network.weights * size / norms[:, None] if degree is not None else np.zeros((k, d))
+    along = np.zeros((k, d))
+    if degree is not None and "weights" in places:
+        for i in np.flatnonzero(np.any(network.weights, axis=1)):
+            along[i] = size / norms[i] * part_beside(network.weights[i], size[:, None] * moves[places["weights"][i]])
     errors = {}
     for name, place in places.items():
         jacobian = np.zeros((place.size, begin))

@@ -15,6 +15,8 @@ _NULL, _NEARLY_NULL = 1e-13, 1e-9
 _PART, _NEAR_PART = 1e-6, 1e-2
 _SHOWN = 8
 _UNCHANGED = 1e-9
+# Equations, and terms of one, that a sentence can hold.
+_EQUATIONS, _TERMS = 3, 5
 
 
 def shortest_weights(problem: Problem, network: Network) -> Network:
@@ -84,10 +86,73 @@ def dependence_advice(survey: Survey, free: Free, names: tuple[str, ...] = ()) -
         return f"Drop {which}, of which some all but follow from the others."
     if places == 1:
         return f"Drop the input {shown}, which is constant."
+    if count > 1:
+        dropped = sorted(_solved(beside, d, _PART))
+        names_of = ", ".join(str(called[place])[:40] for place in dropped[:_SHOWN]) + ", …" * (count > _SHOWN)
+        return f"Drop the inputs {names_of}, which follow from the others."
     if count == alone.shape[1]:
         return f"Drop {which}, of which some follow from the others."
     part = "fit_bias" if free.bias else "fit_intercept"
     return f"Drop {which}, a combination of which is constant, or set {part}=False."
+
+
+def _solved(null: np.ndarray, d: int, least: float) -> dict[int, np.ndarray]:
+    """By input the coefficients (d,) or (d + 1,) of what it follows from, for combinations (d, c) or (d + 1, c).
+
+    As many inputs as there are combinations are solved for, the last ones that can be; the others do not depend on one
+    another. A last entry beside the inputs is that of a constant.
+
+    >>> _solved(np.array([[2.0], [-1.0], [0.0]]), 2, 1e-6)
+    {1: array([2., 0., 0.])}
+    """
+    solved: list[int] = []
+    rest = null / np.abs(null).max(axis=0)
+    for place in reversed(range(d)):
+        size = np.abs(rest[place])
+        if len(solved) < null.shape[1] and size.max() > least * np.abs(rest).max():
+            pivot = int(np.argmax(size))
+            column = rest[:, pivot] / rest[place, pivot]
+            rest = rest - np.outer(column, rest[place])
+            rest[:, pivot] = 0.0
+            solved.append(place)
+    coefficients = -null @ np.linalg.inv(null[solved])
+    coefficients[solved] = 0.0
+    return {place: coefficients[:, c] for c, place in enumerate(solved)}
+
+
+def dependence_words(survey: Survey, free: Free, names: tuple[str, ...] = ()) -> str:
+    """Which inputs follow from others, as equations that hold in all rows; empty if none does, or they are long.
+
+    >>> X = np.random.default_rng(0).standard_normal((50, 2))
+    >>> X = np.column_stack([X, X[:, 0] - 2 * X[:, 1], np.ones(50)])
+    >>> dependence_words(Survey.of(X, X[:, 0]), Free(bias=True))
+    'x2 = x0 − 2·x1 and x3 = 1 in all rows'
+    """
+    called = _called(survey, names)
+    d, constant = len(called), free.bias or (free.skip and free.intercept)
+    null = _combinations(survey, constant=constant)
+    if not null.shape[1]:
+        return ""
+    shown = [f"x{one}" if isinstance(one, int) else str(one)[:40] for one in called]
+    solved = _solved(null, d, _PART)
+    said = [_equation(shown[place], solved[place], shown, survey) for place in sorted(solved)]
+    if len(said) > _EQUATIONS or not all(said):
+        return ""
+    return f"{', '.join(said[:-1])}{' and ' * (len(said) > 1)}{said[-1]} in all rows"
+
+
+def _equation(name: str, coefficients: np.ndarray, names: list[str], survey: Survey) -> str:
+    """What an input follows from, as an equation; empty where that has many terms."""
+    scale = np.append(np.sqrt(np.maximum(np.diagonal(survey.second), 0.0)), 1.0)[: len(coefficients)]
+    size = np.abs(coefficients) * scale
+    terms = ""
+    for place in np.flatnonzero(size > _PART * size.max()):
+        value = coefficients[place]
+        number = f"{abs(value):.4g}"
+        word = number if place == len(names) else names[place] if number == "1" else f"{number}·{names[place]}"
+        terms += f" {'−' if value < 0 else '+'} {word}"
+    terms = f"−{terms[3:]}" if terms.startswith(" −") else terms[3:]
+    return f"{name} = {terms}" if np.sum(size > _PART * size.max()) <= _TERMS else ""
 
 
 def constant_inputs(survey: Survey, names: tuple[str, ...] = ()) -> str:

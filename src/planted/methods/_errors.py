@@ -24,6 +24,7 @@ from planted.methods._facts import EXACT, LEVERAGE_ENTRIES, LOOSE, NOISELESS, UN
 from planted.methods._observations import Observations
 from planted.methods._problem import Problem
 from planted.methods._row_facts import neuron_numbers, open_neurons
+from planted.names import count_of
 from planted.networks import ConvNetwork, Network, off_kinks, rounding_noise
 from planted.numerics.decompositions import svd
 from planted.numerics.precision import to_jax
@@ -227,7 +228,8 @@ def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = 
     count = errors.n_parameters - errors.rank - symmetric
     if count <= 0:
         return ""
-    words = f"{count} of {errors.n_parameters - symmetric} directions of the parameters are left open"
+    of = count_of(errors.n_parameters - symmetric, "direction")
+    words = f"{count} of {of} of the parameters {'is' if count == 1 else 'are'} left open"
     layer = "weights" if errors.estimate.get("weights", np.ones(1)).size else "skip"
     if layer not in errors.errors or symmetric:
         return words
@@ -251,5 +253,5 @@ def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = 
                 called = neuron_numbers(errors.network, X)
                 places = places[np.argsort([called[place] for place in places])]
             shown = ", ".join(str(called[place])[:40] for place in places[:8]) + (", …" if len(places) > 8 else "")
-            return f"{words}, in the weights of {name} {shown}"
+            return f"{words}, in the weights of {name[: -1 if len(places) == 1 else None]} {shown}"
     return words

@@ -10,7 +10,7 @@ import numpy as np
 
 from planted.methods._baselines import HeldOut, LeftOut, linear_p_value, looked_at
 from planted.methods._causes import misfit_cause
-from planted.methods._collinear import constant_inputs, dependence_advice, shortest_weights
+from planted.methods._collinear import constant_inputs, dependence_advice, dependence_words, shortest_weights
 from planted.methods._errors import errors_of
 from planted.methods._facts import EXACT, ROUNDED, ROW_EXACT, Facts
 from planted.methods._limits import Limit, limit_of
@@ -59,6 +59,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         undetermined = exchangeable(network, survey.X)
     dependence = dependence_advice(survey, problem.free, problem.names) if undetermined else ""
     limit = limit_of(survey.X, errors, labels=False) if undetermined and not dependence else Limit()
+    why = dependence_words(survey, problem.free, problem.names) if dependence else ""
+    undetermined = f"{why}, and {undetermined}" if why else undetermined
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
     left, held = looked_at(few, network, needed, intercept=intercept)
     with measuring():

@@ -100,8 +100,10 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     if not late and misfit:
         verdict = judge(replace(facts, cause=label_cause(problem.on_sample(), network)))
     if verdict.status == "estimated" and not late:
-        more = f"About {needed:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.total_weight:,.0f}."
-        verdict = verdict.advising(more if survey.total_weight < needed < np.inf else "")
+        # The number is known to two digits at best.
+        about = float(f"{needed:.2g}")
+        more = f"About {about:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.total_weight:,.0f}."
+        verdict = verdict.advising(more if survey.total_weight < about < np.inf else "")
     elif verdict.status == "ambiguous" and not late and start.details.get("separable"):
         fewer = "ask for fewer neurons, " * (network.n_hidden > 1)
         verdict = verdict.advising(f"Give more rows, {fewer}or choose the penalty with alpha.")

@@ -8,6 +8,7 @@ import numpy as np
 
 from planted.methods._facts import LEVERAGE, LEVERAGE_ENTRIES, PRECISE, SILENT, SINGULAR, SPARE
 from planted.methods._orient import one_sided
+from planted.names import count_of
 from planted.networks import AT_KINK, INACTIVE, ConvNetwork, Network, distinct_rows, off_kinks
 from planted.numerics.decompositions import svd
 
@@ -31,7 +32,7 @@ def thin_neuron(network: Network, X: np.ndarray) -> str:
     """Which neuron is active in hardly more distinct rows than it has numbers of its own, in words.
 
     >>> thin_neuron(Network([[1.0]], [1.0]), np.array([[1.0], [2.0], [-1.0]]))
-    'neuron 1 is active in 2 distinct rows, hardly more than its 1 numbers'
+    'neuron 1 is active in 2 distinct rows, hardly more than its 1 number'
     """
     active = np.abs(network.activation.derivative(network.preactivations(X))) > INACTIVE
     smooth = off_kinks(network, X)[:, None]
@@ -41,8 +42,8 @@ def thin_neuron(network: Network, X: np.ndarray) -> str:
     for i in np.flatnonzero(counts < 4 * (numbers + SPARE)):
         count = len(distinct_rows(X[(active & smooth)[:, i]]))
         if count * outputs < numbers + SPARE:
-            number = neuron_numbers(network, X)[i]
-            return f"neuron {number} is active in {count} distinct rows, hardly more than its {numbers} numbers"
+            number, own = neuron_numbers(network, X)[i], count_of(numbers, "number")
+            return f"neuron {number} is active in {count} distinct rows, hardly more than its {own}"
     return ""
 
 
@@ -139,7 +140,7 @@ def open_neurons(network: Network, X: np.ndarray, names: tuple[str, ...] = ()) -
             places = np.flatnonzero(np.abs(vectors[:, : d - rank]).max(axis=1) > 0.1)
             called = names if len(names) == d else range(d)
             which = ", ".join(str(called[place])[:40] for place in places[:8])
-            where = f", inputs {which}" if len(places) <= d / 2 else ""
+            where = f", input{'s' * (len(places) > 1)} {which}" if len(places) <= d / 2 else ""
             number = neuron_numbers(network, X)[i]
             return f"the rows in which neuron {number} is active span {rank} of {d} directions{where}"
     return ""

@@ -56,7 +56,7 @@ from planted.objectives._likelihood import (
     label_loss,
 )
 from planted.objectives._losses import BernoulliLogit, BernoulliMean, Loss, Softmax, SquaredError
-from planted.objectives._models import Model, flatten, named, split
+from planted.objectives._models import Model, flatten, named, part_beside, split
 from planted.objectives._pair_form import SMALL, Constants, PairForm
 from planted.objectives._pairs import PopulationPairs, appendix_d
 from planted.objectives._penalised import Penalised
@@ -153,6 +153,7 @@ __all__ = [
     "named",
     "nearest_stationary_point",
     "orthonormal",
+    "part_beside",
     "quadratic_jacobian",
     "quadratic_matrix",
     "quadratic_verdict",

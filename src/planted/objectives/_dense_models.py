@@ -22,6 +22,7 @@ from planted.objectives._models import (
     flatten,
     lengths,
     named,
+    part_beside,
     split,
     unit,
 )
@@ -229,22 +230,30 @@ class Dense(Model):
                 tangents.append(tangent)
         return np.array([flatten(tangent) for tangent in tangents]).reshape(len(tangents), len(flatten(arrays)))
 
-    def canonical_slope(self, arrays: Arrays) -> np.ndarray:
-        """For a unit row u and φ of degree p: u changes by (I − uuᵀ)dw, the output by da + p a u·dw, the bias by db −
-        b u·dw.
+    def canonical_slope(self, arrays: Arrays, open_: np.ndarray | None = None) -> np.ndarray:
+        """For a unit row u and φ of degree p: u changes by dw − u l·dw, the output by da + p a l·dw, the bias by db −
+        b l·dw. Here l is u; with directions `open_` (p, q) it is the part of u beside them, of which u has one.
         """
-        if self.centred or self._degree is None or "output" not in arrays:
-            return super().canonical_slope(arrays)
+        slope = super().canonical_slope(arrays) if self.centred else np.eye(len(flatten(arrays)))
+        if self._degree is None or "output" not in arrays:
+            return slope
         names, sizes = sorted(arrays), [arrays[name].size for name in sorted(arrays)]
-        starts = dict(zip(names, np.cumsum([0, *sizes]), strict=False))
-        slope, (k, d) = np.eye(sum(sizes)), arrays["weights"].shape
+        starts, (k, d) = dict(zip(names, np.cumsum([0, *sizes]), strict=False)), arrays["weights"].shape
         for i in np.flatnonzero(np.any(arrays["weights"], axis=1)):
             row, own = arrays["weights"][i], starts["weights"] + i * d + np.arange(d)
-            slope[np.ix_(own, own)] -= np.outer(row, row)
-            for o, output in enumerate(np.atleast_2d(arrays["output"])[:, i]):
-                slope[starts["output"] + o * k + i, own] = self._degree * output * row
+            outputs = np.atleast_2d(arrays["output"])[:, i]
+            places = starts["output"] + np.arange(len(outputs)) * k + i
+            length = row
+            if open_ is not None and np.any(outputs):
+                # A direction is one beside the scale: the multiple of that is added which leaves the outputs alone.
+                scale = outputs @ open_[places] / (self._degree * outputs @ outputs)
+                length = part_beside(row, open_[own] + np.outer(row, scale))
+            # That of a softmax has the term of u already.
+            length = length - row if self.centred else length
+            slope[np.ix_(own, own)] -= np.outer(row, length)
+            slope[np.ix_(places, own)] += self._degree * np.outer(outputs, length)
             if "bias" in arrays:
-                slope[starts["bias"] + i, own] = -arrays["bias"][i] * row
+                slope[starts["bias"] + i, own] -= arrays["bias"][i] * length
         return slope
 
     @float64

@@ -18,10 +18,14 @@ import numpy as np
 
 from planted.activations import Activation
 from planted.networks import ConvNetwork, Network
+from planted.numerics.decompositions import svd
 from planted.numerics.precision import float64, to_jax
 from planted.numerics.pytrees import Pytree
 from planted.objectives._host_filters import FilterCoordinates
 from planted.objectives._paths import Arrays, Candidates
+
+# A share of a length that rounding explains.
+_BESIDE = 1e-6
 
 Params = Any
 """An array (k, d) of weights, or a dict of arrays such as {"weights": (k, d), "output": (k,)}."""
@@ -63,6 +67,23 @@ def unit(rows: Any) -> Any:
     Array([0.6, 0.8], dtype=float32)
     """
     return rows / lengths(rows)[..., None]
+
+
+def part_beside(row: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """l (d,) with l·row = 1 that sees none of `directions` (d, q); row/‖row‖² where these leave nothing of it.
+
+    It is the derivative of the log of the length of the row's part that is orthogonal to them.
+
+    >>> part_beside(np.array([0.6, 0.8]), np.array([[1.0], [0.0]]))
+    array([0.  , 1.25])
+    """
+    size = np.linalg.norm(directions, axis=0)
+    there = size > _BESIDE * size.max(initial=0.0)
+    left, values, _ = svd(directions[:, there] / size[there])
+    basis = left[:, values > _BESIDE]
+    part = row - basis @ (basis.T @ row)
+    part = row if np.linalg.norm(part) <= _BESIDE * np.linalg.norm(row) else part
+    return np.asarray(part / (part @ row))
 
 
 def split(params: Params, output: jax.Array | None) -> tuple[jax.Array, jax.Array]:
@@ -208,8 +229,12 @@ class Model(Pytree):
         return {name: np.asarray(value, dtype=np.float64) for name, value in named(params).items()}
 
     @float64
-    def canonical_slope(self, arrays: Arrays) -> np.ndarray:
-        """Derivative (p, p) of the canonical parameters by the parameters, at canonical ones, flattened."""
+    def canonical_slope(self, arrays: Arrays, open_: np.ndarray | None = None) -> np.ndarray:
+        """Derivative (p, p) of the canonical parameters by the parameters, at canonical ones, flattened.
+
+        Where rows leave directions `open_` (p, q) open, scales that depend on them are those of what is determined, as
+        far as there is such a part: what is open would make every number so that the scale divides.
+        """
         if not len(self.gauge(arrays)):
             return np.eye(len(flatten(arrays)))
         leaves = _normalised_slope(self, to_jax(arrays))
