@@ -9,7 +9,7 @@ import numpy as np
 
 from planted.inputs import Gaussian
 from planted.methods._label_finish import recover_labels
-from planted.methods._label_penalty import STRENGTHS, choose_alpha, diverged, separated
+from planted.methods._label_penalty import STRENGTHS, choose_alpha, diverged, separated, thirds
 from planted.methods._label_runaway import runaway
 from planted.methods._label_search import gradient_descent
 from planted.methods._labels import LabelProblem
@@ -116,7 +116,7 @@ def start(problem: Any) -> Start:
         elif diverged(problem, network):
             details["runaway"] = runaway(problem, network)
     if details.get("separable") or details.get("runaway") is not None:
-        alpha, held_out = choose_alpha(problem, fitted_params, least=STRENGTHS[1])
+        alpha, held_out = choose_alpha(problem, fitted_params, thirds(problem), least=STRENGTHS[1])
         penalised = replace(problem, alpha=alpha)
         bounded = penalised.objective(in_memory(survey))
         near = lbfgs(bounded, problem.begin_at(weights), steps=_STEPS, tolerance=1e-9)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from planted.methods._label_finish import recover_labels
-from planted.methods._label_penalty import STRENGTHS, choose_alpha, separated
+from planted.methods._label_penalty import STRENGTHS, choose_alpha, separated, thirds
 from planted.methods._label_search import polish, search_log_odds, standardised
 from planted.methods._labels import LabelProblem
 from planted.methods._method import Method
@@ -54,7 +54,7 @@ def start(problem: Any) -> Start:
     details: dict[str, Any] = {"run_losses": losses}
     network = there.network(list(runs.values())[-1].params)
     if not problem.alpha and separated(there, network):
-        alpha, held_out = choose_alpha(there, fitted_params, least=STRENGTHS[1])
+        alpha, held_out = choose_alpha(there, fitted_params, thirds(problem), least=STRENGTHS[1])
         runs, _ = fitted(replace(there, alpha=alpha))
         network = there.network(list(runs.values())[-1].params)
         details |= {"separable": True, "alpha": alpha, "alpha_losses": held_out}
