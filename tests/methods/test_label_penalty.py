@@ -1,13 +1,16 @@
-"""The strength of the penalty of labels: the same whatever the seed, the way to ask for it, and how often rows are given."""
+"""The penalty of labels: which need one, and its strength, the same whatever the seed and how often rows are given."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from planted import Network, PlantedClassifier
 from planted.methods import LabelProblem, choose_label_alpha
-from planted.methods._label_penalty import choose_alpha, thirds
+from planted.methods._facts import Cause, Facts
+from planted.methods._label_penalty import choose_alpha, in_doubt, thirds
 from planted.methods._label_search import standardised
+from planted.methods._verdict import judge
 from planted.methods.labels import logit
 
 
@@ -40,3 +43,47 @@ def test_the_strength_of_weighted_rows_is_that_of_repeated_ones():
     again, same = choose_label_alpha(asked(np.repeat(X, times, axis=0), np.repeat(y, times)))
     assert again == alpha
     assert same == pytest.approx(losses, rel=1e-4)
+
+
+def nearly_separable(n=80):
+    """One label is on the wrong side of a plane."""
+    X, y = separable(n)
+    y[np.argmax(np.abs(X[:, 0] + 0.5 * X[:, 1]))] = 1 - y[np.argmax(np.abs(X[:, 0] + 0.5 * X[:, 1]))]
+    return X, y
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_labels_with_hardly_an_error_have_a_penalty_and_are_compared_with_logistic_regression():
+    X, y = nearly_separable()
+    est = PlantedClassifier(1, "tanh", False, 0, 0, link="logit").fit(X, y)
+    assert est.alpha_ > 0
+    assert "hardly any label is in doubt" in est.result_.reason
+    facts = est.verdict_.facts
+    assert facts.network_loss < facts.mean_loss
+    assert "logistic regression" in est.result_.reason
+    assert "too few to tell a dependence" not in est.result_.reason
+    assert "logistic regression" in str(est.summary())
+    assert np.isfinite(est.standard_errors_.errors["output"]).all()
+
+
+def test_a_network_that_loses_to_logistic_regression_is_said_to_be_worse():
+    losses = {"network_loss": 50.0, "linear_loss": 0.13, "mean_loss": 1.0}
+    facts = Facts(0.1, np.inf, 500, 30, labels=True, unbeaten=("mean", "linear"), linear_tells=True, **losses)
+    verdict = judge(facts)
+    assert verdict.reason.startswith("on rows left out the network is worse than logistic regression (explained dev")
+    assert verdict.advice.startswith("Use logistic regression")
+    # With structure left it is said before anything else.
+    misfit = judge(replace(facts, p_value=1e-9, cause=Cause("other", "", 0.7, 0.69), network_loss=0.13))
+    assert misfit.status == "misfit"
+    assert misfit.reason.startswith("on rows left out the network is not clearly better than logistic regression")
+
+
+def test_rows_in_doubt_are_counted_with_weights_and_without_factors_of_classes():
+    X, y = nearly_separable(30)
+    network = Network(np.eye(6)[:1], [1.0], "tanh")
+    once = in_doubt(asked(X, y), network)
+    assert in_doubt(asked(X, y, sample_weight=np.full(30, 2.0)), network) == pytest.approx(2 * once)
+    factors = np.array([3.0, 0.5])
+    weighted = asked(X, y, sample_weight=factors[y.astype(int)], class_weight=factors)
+    assert in_doubt(weighted, network) == pytest.approx(once)
+    assert 0 < once < 30

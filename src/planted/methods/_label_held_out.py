@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, xlogy
 
-from planted.methods._facts import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS
+from planted.methods._facts import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS, WORTH
 from planted.methods._label_split import standard_error
 from planted.methods._labels import LabelProblem, class_probabilities
 from planted.methods._logistic import Logistic, logistic_regression, ridge
@@ -69,19 +69,26 @@ def _compared(
     linear = _linear_losses(problem, fit, some)
     constant = -np.log(np.maximum(shares[codes] * total - factor, _LEAST) / (total - factor))
 
-    def better(rival: np.ndarray, extra: int) -> bool:
+    def better(rival: np.ndarray, extra: int, own: np.ndarray = own) -> bool:
         gap = rival - own
         price = max(extra, 0) * max(np.log(total) - 2, 0.0) / (2 * total)
         return float(np.average(gap, weights=weight)) > max(RIVAL_ERRORS * standard_error(gap, weight, factor), price)
 
     unbeaten = [] if better(constant, n_parameters - problem.n_classes + 1) else ["mean"]
     more = n_parameters - (problem.n_classes - 1) * (problem.n_features + 1)
-    if problem.link != "mean" and not better(linear, more):
-        # Probabilities that are means of neurons are no logistic regression, even where it predicts as well.
-        unbeaten.append("linear")
     losses = {"network_loss": own, "linear_loss": linear, "mean_loss": constant}
     facts: dict[str, Any] = {name: float(np.average(loss, weights=weight)) / entropy for name, loss in losses.items()}
-    return facts | {"unbeaten": tuple(unbeaten), "linear_penalty": fit.alpha}
+    lost = not better(linear, more)
+    if problem.link == "mean":
+        # Means of neurons are no logistic regression, even where that predicts as well or a little better.
+        lost = better(own, 0, linear) and facts["linear_loss"] < (1 - WORTH) * facts["network_loss"]
+    if lost:
+        unbeaten.append("linear")
+    return facts | {
+        "unbeaten": tuple(unbeaten),
+        "linear_penalty": fit.alpha,
+        "linear_tells": better(constant, (problem.n_classes - 1) * problem.n_features, linear),
+    }
 
 
 def _network_losses(problem: LabelProblem, network: Network, some: np.ndarray) -> np.ndarray:

@@ -16,6 +16,8 @@ from planted.numerics.deadline import passed
 
 STRENGTHS: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 """Strengths that alpha="auto" chooses from."""
+ENDLESS = f"without a penalty weights grow beyond {DIVERGED:,.0f} times the inverse spread of their inputs"
+"""Why labels were fitted with a penalty where no neuron runs off for ever."""
 # Parts of the rows that are held out in turn, and the strength at which fits begin.
 _PARTS, _MIDDLE = 3, 1e-3
 
@@ -55,6 +57,42 @@ def diverged(problem: LabelProblem, network: Network) -> bool:
     return bool(np.max(np.abs(network.weights) * problem.spread) > DIVERGED)
 
 
+def in_doubt(problem: LabelProblem, network: Network) -> float:
+    """Rows of the sample that the network's probabilities leave in doubt: a row of equal probabilities is one.
+
+    A row of probabilities p over m classes counts as (1 − Σ_c p_c²) m/(m − 1), a factor of its class not counting.
+
+    >>> problem = LabelProblem.of(np.array([[0.0], [99.0]]), np.array([0.0, 1.0]), 1, "sigmoid", link="logit")
+    >>> round(in_doubt(problem, Network([[1.0]], [9.0], "tanh")), 4)
+    1.0005
+    """
+    survey, m = problem.survey, problem.n_classes
+    weight = np.ones(len(survey.y)) if survey.weight is None else survey.weight
+    if problem.class_weight is not None:
+        weight = weight / np.asarray(problem.class_weight)[survey.y.astype(int)]
+    return float(weight @ (1 - np.sum(problem.probabilities(network) ** 2, axis=1))) * m / (m - 1)
+
+
+def unbounded(problem: LabelProblem, network: Network) -> str:
+    """Why the rows do not keep the weights of a network fitted without a penalty finite, in words; empty if they do.
+
+    Beside labels that are told apart, these are labels of which fewer rows are in doubt than there are numbers: these
+    rows alone bound the weights, and cannot bound all of them.
+
+    >>> X = np.arange(-6.0, 6.0)[:, None]
+    >>> problem = LabelProblem.of(X, np.array([0.0] * 5 + [1.0, 0.0] + [1.0] * 5), 1, "tanh", link="logit")
+    >>> unbounded(problem, Network([[1.0]], [9.0], "tanh"))
+    'hardly any label is in doubt: all doubts together amount to 1.0 rows, less than the 2 numbers of the network'
+    """
+    if separated(problem, network):
+        return "the labels can be told apart without error, so no finite weights are likeliest"
+    doubt = in_doubt(problem, network)
+    if doubt >= problem.unknowns:
+        return ""
+    less = f"{doubt:.1f} rows, less than the {problem.unknowns} numbers of the network"
+    return f"hardly any label is in doubt: all doubts together amount to {less}"
+
+
 def thirds(problem: LabelProblem) -> np.ndarray:
     """The third (n,) in which each row of the sample is held out, told by the caller's own inputs: see :func:`folds`.
 
@@ -70,8 +108,8 @@ def choose_alpha(
     """The strength of at least `least` that held-out rows ask for, and the held-out cross-entropy of each strength.
 
     `part` are the :func:`thirds` of the rows before their inputs were brought to one scale, whose rounding depends on
-    how often a row is given. Each third of the rows is held out once, the same thirds and the same search in every fit of these rows. The search
-    is made at a strength in the middle, where it has few minima; weaker and stronger fits start from their neighbour.
+    how often a row is given. Each is held out once, with the same search in every fit of these rows. The search is made
+    at a strength in the middle, where it has few minima; weaker and stronger fits start from their neighbour.
     No penalty is preferred if it is worse than the best by less than one standard error of the difference; otherwise
     the strongest penalty of which that holds. A fit without penalty that tells all its rows apart has no finite
     weights, and counts as infinitely bad.

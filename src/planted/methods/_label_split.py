@@ -54,9 +54,10 @@ def held_out(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def folds(X: np.ndarray, y: np.ndarray, parts: int) -> np.ndarray:
-    """The number (n,) of the part in which a row is held out, −1 for rows of a class with fewer distinct rows than parts.
+    """The part (n,) in which a row is held out, −1 for rows of a class with fewer distinct rows than parts.
 
-    Parts are the same in every fit of these rows, have about the same share of every class, and equal rows stay together.
+    Parts are the same in every fit of these rows and have about the same share of every class; equal rows stay
+    together.
 
     >>> X, y = np.random.default_rng(0).standard_normal((90, 2)), np.arange(90) % 3.0
     >>> np.bincount(folds(X, y, 3)).tolist()
