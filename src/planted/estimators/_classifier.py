@@ -67,8 +67,9 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         Whether log-odds have intercepts; "auto" is yes. Means of neurons have none.
     alpha : float or "auto"
         Strength of an ℓ2 penalty ½ alpha (‖weights‖² + ‖output‖²), weights in units of the inputs' spread. "auto"
-        chooses it by held-out rows. Intervals of a penalised fit are biased, and the result says so. Labels that can be
-        told apart without error are fitted with a penalty chosen like that even if alpha is zero.
+        chooses it by held-out rows, zero where that is as good. Intervals of a penalised fit are biased, and the result
+        says so. Labels that can be told apart with hardly an error are fitted with a penalty chosen like that even if
+        alpha is zero.
     class_weight : None, "balanced" or dict
         Factors of the rows by class, for `link="logit"`. "balanced" gives all classes the same weight. Probabilities
         are then those of the weighted population; standard errors are the sandwich's.

@@ -137,6 +137,8 @@ class Facts:
         Strength of the ℓ2 penalty of logistic regression, chosen by held-out rows.
     unbeaten : tuple of str
         Which of "mean" and "linear" the network is not better than in rows left out.
+    linear_tells : bool
+        Whether logistic regression is known to be better than the classes' shares in rows left out.
     n_hidden, enough_neurons : int
         Neurons of the network, and fewer that explain the rows as well; zero where that is not known, or not so.
     cause : Cause or None
@@ -178,6 +180,7 @@ class Facts:
     linear_p_value: float = float("nan")
     linear_penalty: float = 0.0
     unbeaten: tuple[str, ...] = ()
+    linear_tells: bool = False
     n_hidden: int = 0
     enough_neurons: int = 0
     cause: Cause | None = None

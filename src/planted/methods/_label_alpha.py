@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planted.methods._label_penalty import choose_alpha
+from planted.methods._label_penalty import choose_alpha, thirds
 from planted.methods._label_search import standardised
 from planted.methods._labels import LabelProblem
 from planted.methods.labels import likelihood, logit
@@ -11,7 +11,7 @@ from planted.numerics.precision import float64
 
 @float64
 def choose_label_alpha(problem: LabelProblem) -> tuple[float, dict[float, float]]:
-    """The strength with the lowest held-out cross-entropy, zero where it is as good, and that loss of each strength.
+    """The strength that held-out rows ask for, zero where it is as good, and the held-out cross-entropy of each one.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(2000, 2, 1, activation="sigmoid", weights=[[3.0, 0.0]], task="classification",
@@ -21,5 +21,5 @@ def choose_label_alpha(problem: LabelProblem) -> tuple[float, dict[float, float]
     (True, True)
     """
     if problem.link == "mean":
-        return choose_alpha(problem, likelihood.fitted_params)
-    return choose_alpha(standardised(problem)[0], logit.fitted_params)
+        return choose_alpha(problem, likelihood.fitted_params, thirds(problem))
+    return choose_alpha(standardised(problem)[0], logit.fitted_params, thirds(problem))

@@ -58,9 +58,10 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         value = float(problem.likelihood(problem.rows).value(params))
     shares = problem.shares
     numbers = problem.unknowns if errors is None else errors.n_parameters
-    settled = off is None and not start.details.get("separable") and not limit.endless
+    why = start.details.get("unbounded", "")
+    settled = off is None and not why and not limit.endless
     with measuring():
-        held = label_held_out(problem, network, numbers) if settled else {}
+        held = label_held_out(problem, network, numbers) if settled or problem.alpha else {}
     relative = brier(probability, survey.y, survey.weight) / max(1 - float(np.sum(shares**2)), 1e-300)
     facts = Facts(
         relative_loss=relative,
@@ -68,7 +69,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
         different_rows=survey.n_rows,
         n_parameters=numbers,
-        undetermined=_undetermined(problem, start, off, limit.reason or open_),
+        undetermined=_undetermined(problem, why, off, limit.reason or open_),
         remedy=dependence or limit.advice,
         p_value=label_p_value(problem, network),
         structure=""
@@ -104,10 +105,10 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         about = float(f"{needed:.2g}")
         more = f"About {about:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.total_weight:,.0f}."
         verdict = verdict.advising(more if survey.total_weight < about < np.inf else "")
-    elif verdict.status == "ambiguous" and not late and start.details.get("separable"):
+    elif verdict.status == "ambiguous" and not late and not facts.unbeaten and why and off is None:
         fewer = "ask for fewer neurons, " * (network.n_hidden > 1)
         verdict = verdict.advising(f"Give more rows, {fewer}or choose the penalty with alpha.")
-    elif verdict.status == "ambiguous" and not late and off is not None:
+    elif verdict.status == "ambiguous" and not late and not facts.unbeaten and off is not None:
         penalty = "choose the penalty with alpha" if problem.alpha or problem.loss == "quadratic" else PENALTY
         verdict = verdict.advising(off.advice("ask for fewer neurons" if network.n_hidden > 1 else penalty))
     details = {name: value for name, value in (start.details | details).items() if name != "runaway"}
@@ -165,13 +166,12 @@ def _about(errors: Uncertainty, problem: LabelProblem) -> tuple[float, float, st
     return errors.expected_error, errors.rows_for(ACCURATE), open_
 
 
-def _undetermined(problem: LabelProblem, start: Start, off: Runaway | None, open_: str) -> str:
+def _undetermined(problem: LabelProblem, why: str, off: Runaway | None, open_: str) -> str:
     """What the rows leave open, in words; empty if nothing."""
-    finite = f"; an ℓ2 penalty of {problem.alpha:.2g}, chosen by held-out rows, keeps them finite"
-    if start.details.get("separable"):
-        return f"the labels can be told apart without error, so no finite weights are likeliest{finite}"
+    if why:
+        return f"{why}; an ℓ2 penalty of {problem.alpha:.2g}, chosen by held-out rows, keeps weights finite"
     if off is not None:
-        return off.reason + (finite if problem.alpha else "")
+        return off.reason
     return f"the Fisher information is singular: {open_}" if open_ else ""
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import log_softmax, xlogy
 
 from planted.methods._baselines import linear_p_value
-from planted.methods._facts import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS
+from planted.methods._facts import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS, WORTH
 from planted.methods._label_split import standard_error
 from planted.methods._labels import LabelProblem, class_probabilities
 from planted.methods._logistic import Logistic, logistic_regression, ridge
@@ -69,7 +69,7 @@ def _compared(
     own = _network_losses(problem, network, some)
     constant = -np.log(np.maximum(shares[codes] * total - factor, _LEAST) / (total - factor))
 
-    def better(rival: np.ndarray, extra: int) -> bool:
+    def better(rival: np.ndarray, extra: int, own: np.ndarray = own) -> bool:
         gap = rival - own
         price = max(extra, 0) * max(np.log(total) - 2, 0.0) / (2 * total)
         return float(np.average(gap, weights=weight)) > max(RIVAL_ERRORS * standard_error(gap, weight, factor), price)
@@ -79,12 +79,19 @@ def _compared(
     about: dict[str, Any] = {"unmeasured": ("rivals",)}
     if fit is not None:
         losses["linear_loss"] = _linear_losses(problem, fit, some)
-        more = n_parameters - (problem.n_classes - 1) * (problem.n_features + 1)
-        if problem.link != "mean" and not better(losses["linear_loss"], more):
-            # Probabilities that are means of neurons are no logistic regression, even where it predicts as well.
-            unbeaten.append("linear")
-        about = {"linear_penalty": fit.alpha}
+        about = {
+            "linear_penalty": fit.alpha,
+            "linear_tells": better(constant, (problem.n_classes - 1) * problem.n_features, losses["linear_loss"]),
+        }
     facts: dict[str, Any] = {name: float(np.average(loss, weights=weight)) / entropy for name, loss in losses.items()}
+    if fit is not None:
+        lost = not better(losses["linear_loss"], n_parameters - (problem.n_classes - 1) * (problem.n_features + 1))
+        if problem.link == "mean":
+            # Means of neurons are no logistic regression, even where that predicts as well or a little better.
+            clearly = better(own, 0, losses["linear_loss"])
+            lost = clearly and facts["linear_loss"] < (1 - WORTH) * facts["network_loss"]
+        if lost:
+            unbeaten.append("linear")
     if "mean" in unbeaten:
         classes = np.eye(problem.n_classes)[survey.y.astype(int)][:, problem.n_classes == 2 :]
         about |= {"linear_p_value": linear_p_value(survey.X, classes, survey.weight)}

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from planted.methods._facts import DIVERGED
-from planted.methods._label_split import held_out, standard_error
+from planted.methods._label_split import folds, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.networks import Network
-from planted.numerics import random
 from planted.numerics.deadline import passed
 
 STRENGTHS: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 """Strengths that alpha="auto" chooses from."""
+ENDLESS = f"without a penalty weights grow beyond {DIVERGED:,.0f} times the inverse spread of their inputs"
+"""Why labels were fitted with a penalty where no neuron runs off for ever."""
+# Parts of the rows that are held out in turn, and the strength at which fits begin.
+_PARTS, _MIDDLE = 3, 1e-3
 
 Fit = Callable[[LabelProblem, Any], Any]
 """From a problem and parameters to begin at, or None, to fitted parameters."""
@@ -54,28 +57,105 @@ def diverged(problem: LabelProblem, network: Network) -> bool:
     return bool(np.max(np.abs(network.weights) * problem.spread) > DIVERGED)
 
 
-def choose_alpha(problem: LabelProblem, fit: Fit, least: float = 0.0) -> tuple[float, dict[float, float]]:
-    """The strength of at least `least` with the lowest held-out cross-entropy, and that loss of each strength.
+def in_doubt(problem: LabelProblem, network: Network) -> float:
+    """Rows of the sample that the network's probabilities leave in doubt: a row of equal probabilities is one.
 
-    A third of the rows is held out. The fit without a penalty begins the path; each stronger one starts from the last.
-    No penalty is preferred if it is worse by less than one standard error of the difference.
+    A row of probabilities p over m classes counts as (1 − Σ_c p_c²) m/(m − 1), a factor of its class not counting.
+
+    >>> problem = LabelProblem.of(np.array([[0.0], [99.0]]), np.array([0.0, 1.0]), 1, "sigmoid", link="logit")
+    >>> round(in_doubt(problem, Network([[1.0]], [9.0], "tanh")), 4)
+    1.0005
     """
-    survey, key = problem.survey, problem.key
-    train, test = held_out(survey.X, survey.y, random.fold_in(key, 7))
-    part = problem.on(survey.part(train), alpha=0.0)
-    by_weight = None if survey.weight is None else survey.weight[test]
-    params: Any = None
-    losses: dict[float, np.ndarray] = {}
-    for alpha in (strength for strength in STRENGTHS if strength >= least):
-        if losses and passed():
+    survey, m = problem.survey, problem.n_classes
+    weight = np.ones(len(survey.y)) if survey.weight is None else survey.weight
+    if problem.class_weight is not None:
+        weight = weight / np.asarray(problem.class_weight)[survey.y.astype(int)]
+    return float(weight @ (1 - np.sum(problem.probabilities(network) ** 2, axis=1))) * m / (m - 1)
+
+
+def unbounded(problem: LabelProblem, network: Network) -> str:
+    """Why the rows do not keep the weights of a network fitted without a penalty finite, in words; empty if they do.
+
+    Beside labels that are told apart, these are labels of which fewer rows are in doubt than there are numbers: these
+    rows alone bound the weights, and cannot bound all of them.
+
+    >>> X = np.arange(-6.0, 6.0)[:, None]
+    >>> problem = LabelProblem.of(X, np.array([0.0] * 5 + [1.0, 0.0] + [1.0] * 5), 1, "tanh", link="logit")
+    >>> unbounded(problem, Network([[1.0]], [9.0], "tanh"))
+    'hardly any label is in doubt: all doubts together amount to 1.0 rows, less than the 2 numbers of the network'
+    """
+    if separated(problem, network):
+        return "the labels can be told apart without error, so no finite weights are likeliest"
+    doubt = in_doubt(problem, network)
+    if doubt >= problem.unknowns:
+        return ""
+    less = f"{doubt:.1f} rows, less than the {problem.unknowns} numbers of the network"
+    return f"hardly any label is in doubt: all doubts together amount to {less}"
+
+
+def thirds(problem: LabelProblem) -> np.ndarray:
+    """The third (n,) in which each row of the sample is held out, told by the caller's own inputs: see :func:`folds`.
+
+    >>> int(thirds(LabelProblem.of(np.arange(9.0)[:, None], np.arange(9) % 2, 1, "sigmoid")).max())
+    2
+    """
+    return folds(problem.survey.X, problem.survey.y, _PARTS)
+
+
+def choose_alpha(
+    problem: LabelProblem, fit: Fit, part: np.ndarray, least: float = 0.0
+) -> tuple[float, dict[float, float]]:
+    """The strength of at least `least` that held-out rows ask for, and the held-out cross-entropy of each strength.
+
+    `part` are the :func:`thirds` of the rows before their inputs were brought to one scale, whose rounding depends on
+    how often a row is given. Each is held out once, with the same search in every fit of these rows. The search is made
+    at a strength in the middle, where it has few minima; weaker and stronger fits start from their neighbour.
+    No penalty is preferred if it is worse than the best by less than one standard error of the difference; otherwise
+    the strongest penalty of which that holds. A fit without penalty that tells all its rows apart has no finite
+    weights, and counts as infinitely bad.
+    """
+    survey = problem.survey
+    strengths = [strength for strength in STRENGTHS if strength >= least]
+    losses = {alpha: np.full(len(survey.y), np.nan) for alpha in strengths}
+    for number in range(_PARTS) if np.any(part >= 0) else ():
+        if number and passed():
             break
-        now = replace(part, alpha=alpha)
-        params = fit(now, params)
-        probability = class_probabilities(now.network(params), survey.X[test], problem.link)
-        losses[alpha] = cross_entropies(probability, survey.y[test])
-    means = {alpha: float(np.average(loss, weights=by_weight)) for alpha, loss in losses.items()}
+        test = np.flatnonzero(part == number)
+        rows = problem.on(survey.part(np.flatnonzero(part != number)), alpha=0.0, key=np.zeros_like(problem.key))
+        for alpha, network in _path(rows, fit, strengths):
+            probability = class_probabilities(network, survey.X[test], problem.link)
+            losses[alpha][test] = cross_entropies(probability, survey.y[test])
+            if not alpha and separated(rows, network):
+                losses[alpha][test] = np.inf
+    seen = np.isfinite(losses[_MIDDLE])
+    if not seen.any():
+        return _MIDDLE, {}
+    weight = np.ones(len(seen)) if survey.weight is None else survey.weight
+    factor = 1.0 if problem.class_weight is None else np.asarray(problem.class_weight)[survey.y[seen].astype(int)]
+    tried = {alpha: loss[seen] for alpha, loss in losses.items() if not np.any(np.isnan(loss[seen]))}
+    means = {alpha: float(np.average(loss, weights=weight[seen])) for alpha, loss in tried.items()}
     best = min(means, key=lambda alpha: means[alpha])
-    if 0.0 in means and best:
-        gap = losses[0.0] - losses[best]
-        best = 0.0 if means[0.0] - means[best] <= standard_error(gap, by_weight) else best
-    return best, means
+
+    def as_good(alpha: float) -> bool:
+        if not np.isfinite(means[alpha]):
+            return False
+        return means[alpha] - means[best] <= standard_error(tried[alpha] - tried[best], weight[seen], factor)
+
+    alike = [alpha for alpha in means if as_good(alpha)]
+    return (0.0 if 0.0 in alike else max(alike)), means
+
+
+def _path(rows: LabelProblem, fit: Fit, strengths: list[float]) -> Iterator[tuple[float, Network]]:
+    """Networks by strength: one search in the middle, then each from its neighbour, while there is time."""
+    middle: Any = None
+    stronger = [alpha for alpha in strengths if alpha >= _MIDDLE]
+    weaker = [alpha for alpha in reversed(strengths) if alpha < _MIDDLE]
+    for way in (stronger, weaker):
+        params = middle
+        for alpha in way:
+            if params is not None and passed():
+                return
+            now = replace(rows, alpha=alpha)
+            params = fit(now, params)
+            middle = params if middle is None else middle
+            yield alpha, now.network(params)

@@ -30,17 +30,17 @@ def content_keys(X: np.ndarray, y: np.ndarray, key: Any = None) -> np.ndarray:
     return np.asarray((z ^ (z >> np.uint64(31))).astype(np.float64) / 2.0**64)
 
 
-def held_out(X: np.ndarray, y: np.ndarray, key: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def held_out(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Places of the rows to fit and of those to hold out, about a third of them, of each class some where there are.
 
-    Without a key they are the same in every fit of these rows, so that no choice depends on the seed.
+    They are the same in every fit of these rows, so that no choice depends on the seed.
 
     >>> X, y = np.random.default_rng(0).standard_normal((100, 2)), np.arange(100) % 2.0
-    >>> fit, test = held_out(X, y, np.array([1, 2], np.uint32))
+    >>> fit, test = held_out(X, y)
     >>> len(fit) + len(test), 15 < len(test) < 45
     (100, True)
     """
-    keys = content_keys(X, y, key)
+    keys = content_keys(X, y)
     test = np.zeros(len(y), bool)
     for label in np.unique(y):
         own = np.flatnonzero(y == label)
@@ -51,6 +51,26 @@ def held_out(X: np.ndarray, y: np.ndarray, key: Any = None) -> tuple[np.ndarray,
     if not test.any():
         test = keys <= np.min(keys)
     return np.flatnonzero(~test), np.flatnonzero(test)
+
+
+def folds(X: np.ndarray, y: np.ndarray, parts: int) -> np.ndarray:
+    """The part (n,) in which a row is held out, −1 for rows of a class with fewer distinct rows than parts.
+
+    Parts are the same in every fit of these rows and have about the same share of every class; equal rows stay
+    together.
+
+    >>> X, y = np.random.default_rng(0).standard_normal((90, 2)), np.arange(90) % 3.0
+    >>> np.bincount(folds(X, y, 3)).tolist()
+    [30, 30, 30]
+    """
+    keys = content_keys(X, y)
+    part = np.full(len(y), -1)
+    for label in np.unique(y):
+        own = np.flatnonzero(y == label)
+        distinct, place = np.unique(keys[own], return_inverse=True)
+        if len(distinct) >= parts:
+            part[own] = parts * place // len(distinct)
+    return part
 
 
 def standard_error(gap: np.ndarray, weight: np.ndarray | None, factor: np.ndarray | float = 1.0) -> float:

@@ -98,12 +98,17 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         evidence = "" if facts.explained else facts.structure
         evidence = evidence or f"the residuals have structure (p = {facts.p_value:.1g}, level {LEVEL:g})"
         cause, advice = _cause(facts) if not facts.without_neurons else _nothing_better(facts)
+        share = _share(facts)
+        if facts.labels and _loses_to_linear(facts):
+            share = f"{_beside_linear(facts)}; {share}"
         if facts.relative_loss > 1:
-            return "misfit", f"{_share(facts)}; {cause}", advice
-        return "misfit", f"{_share(facts)}, but {evidence}: {cause}", advice
+            return "misfit", f"{share}; {cause}", advice
+        return "misfit", f"{share}, but {evidence}: {cause}", advice
     simpler = _simpler(facts)
     if simpler:
-        return "ambiguous", *simpler
+        reason, advice = simpler
+        # Why labels were fitted with a penalty, and what they leave open.
+        return "ambiguous", f"{reason}; {facts.undetermined}" if facts.labels and facts.undetermined else reason, advice
     left = "every row is explained" if facts.explained else _share(facts)
     if facts.undetermined:
         return (
@@ -175,7 +180,7 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     """Reason and advice where something simpler predicts rows left out as well."""
     measure = "explained deviance" if facts.labels else "R²"
     own = f"{measure} {gain(facts.network_loss)}"
-    if not facts.explained and "mean" in facts.unbeaten:
+    if not facts.explained and "mean" in facts.unbeaten and not facts.linear_tells:
         if facts.without_neurons:
             return (
                 f"{_WITHOUT_NEURONS['constant']}: {_dependence(facts)}",
@@ -188,16 +193,12 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
             f"{_dependence(facts)}",
             f"Give {_or_fewer(facts, 'other inputs, or more rows')}.",
         )
-    if not facts.explained and "linear" in facts.unbeaten:
+    if _loses_to_linear(facts):
         rival = facts.linear_rival
         # A better score that may be chance is no evidence against neurons.
         better = facts.network_loss < (1 - ALIKE) * facts.linear_loss
         so = "these rows are too few to tell whether neurons are needed" if better else _WITHOUT_NEURONS["linear"]
-        return (
-            f"on rows left out the network is not clearly better than {rival} ({own}, that "
-            f"{gain(facts.linear_loss)}): {so}",
-            f"Use {rival}, or give {_or_fewer(facts, 'more rows')}.",
-        )
+        return f"{_beside_linear(facts)}: {so}", f"Use {rival}, or give {_or_fewer(facts, 'more rows')}."
     if facts.enough_neurons:
         left = "every row" if facts.explained else "the rows left out as well"
         enough = count_of(facts.enough_neurons, "neuron explains", "distinct neurons explain")
@@ -205,6 +206,19 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         others = count_of(facts.n_hidden - facts.enough_neurons, one, several)
         return f"{enough} {left}: the other {others} not determined", f"Ask for n_hidden={facts.enough_neurons}."
     return None
+
+
+def _loses_to_linear(facts: Facts) -> bool:
+    """Whether rows left out speak for a linear function rather than for the network."""
+    return not facts.explained and ("linear" in facts.unbeaten or ("mean" in facts.unbeaten and facts.linear_tells))
+
+
+def _beside_linear(facts: Facts) -> str:
+    """How the network compares with a linear function on rows left out, in words."""
+    measure = "explained deviance" if facts.labels else "R²"
+    word = "worse than" if facts.network_loss > (1 + ALIKE) * facts.linear_loss else "not clearly better than"
+    scores = f"{measure} {gain(facts.network_loss)}, that {gain(facts.linear_loss)}"
+    return f"on rows left out the network is {word} {facts.linear_rival} ({scores})"
 
 
 def _dependence(facts: Facts) -> str:

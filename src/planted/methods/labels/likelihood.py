@@ -9,7 +9,7 @@ import numpy as np
 
 from planted.inputs import Gaussian
 from planted.methods._label_finish import recover_labels
-from planted.methods._label_penalty import STRENGTHS, choose_alpha, diverged, separated
+from planted.methods._label_penalty import ENDLESS, STRENGTHS, choose_alpha, diverged, thirds, unbounded
 from planted.methods._label_runaway import runaway
 from planted.methods._label_search import gradient_descent
 from planted.methods._labels import LabelProblem
@@ -111,12 +111,12 @@ def start(problem: Any) -> Start:
     details: dict[str, Any] = {"start": "tensor" if by_tensor else "random", "tensor_start": outcome}
     network = problem.network(last.params)
     if problem.loss == "likelihood" and not problem.alpha:
-        if separated(problem, network):
-            details["separable"] = True
-        elif diverged(problem, network):
-            details["runaway"] = runaway(problem, network)
-    if details.get("separable") or details.get("runaway") is not None:
-        alpha, held_out = choose_alpha(problem, fitted_params, least=STRENGTHS[1])
+        details["unbounded"] = unbounded(problem, network)
+        if not details["unbounded"] and diverged(problem, network):
+            off = details["runaway"] = runaway(problem, network)
+            details["unbounded"] = ENDLESS if off is None else off.reason
+    if details.get("unbounded"):
+        alpha, held_out = choose_alpha(problem, fitted_params, thirds(problem), least=STRENGTHS[1])
         penalised = replace(problem, alpha=alpha)
         bounded = penalised.objective(in_memory(survey))
         near = lbfgs(bounded, problem.begin_at(weights), steps=_STEPS, tolerance=1e-9)

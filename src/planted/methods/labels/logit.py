@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from planted.methods._label_finish import recover_labels
-from planted.methods._label_penalty import STRENGTHS, choose_alpha, separated
+from planted.methods._label_penalty import STRENGTHS, choose_alpha, thirds, unbounded
 from planted.methods._label_search import polish, search_log_odds, standardised
 from planted.methods._labels import LabelProblem
 from planted.methods._method import Method
@@ -38,8 +38,8 @@ def fitted_params(problem: LabelProblem, params: Any) -> Any:
 def start(problem: Any) -> Start:
     """A network whose outputs are the log-odds of the labels.
 
-    Labels that it tells apart without error have no likeliest weights: they are fitted with an ℓ2 penalty, chosen by
-    held-out rows.
+    Labels that it tells apart with hardly an error do not bound its weights: they are fitted with an ℓ2 penalty, chosen
+    by held-out rows.
 
     >>> import numpy as np
     >>> from planted import Network
@@ -53,11 +53,12 @@ def start(problem: Any) -> Start:
     runs, losses = fitted(there)
     details: dict[str, Any] = {"run_losses": losses}
     network = there.network(list(runs.values())[-1].params)
-    if not problem.alpha and separated(there, network):
-        alpha, held_out = choose_alpha(there, fitted_params, least=STRENGTHS[1])
+    why = "" if problem.alpha else unbounded(there, network)
+    if why:
+        alpha, held_out = choose_alpha(there, fitted_params, thirds(problem), least=STRENGTHS[1])
         runs, _ = fitted(replace(there, alpha=alpha))
         network = there.network(list(runs.values())[-1].params)
-        details |= {"separable": True, "alpha": alpha, "alpha_losses": held_out}
+        details |= {"unbounded": why, "alpha": alpha, "alpha_losses": held_out}
     last = list(runs.values())[-1]
     return Start(back(network), "logit", float(last.value), runs, details)
 

@@ -1,0 +1,89 @@
+"""The penalty of labels: which need one, and its strength, the same whatever the seed and how often rows are given."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from planted import Network, PlantedClassifier
+from planted.methods import LabelProblem, choose_label_alpha
+from planted.methods._facts import Cause, Facts
+from planted.methods._label_penalty import choose_alpha, in_doubt, thirds
+from planted.methods._label_search import standardised
+from planted.methods._verdict import judge
+from planted.methods.labels import logit
+
+
+def separable(n, seed=0, d=6):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, (X[:, 0] + 0.5 * X[:, 1] > 0).astype(float)
+
+
+def asked(X, y, **settings):
+    return LabelProblem.of(X, y, 1, "tanh", link="logit", restarts=0, **settings)
+
+
+def test_the_strength_does_not_depend_on_the_seed_nor_on_where_the_path_may_end():
+    problem = asked(*separable(60))
+    alpha, losses = choose_label_alpha(problem)
+    assert losses[0.0] == np.inf
+    # Of strengths that predict alike the strongest is taken.
+    assert alpha >= min(losses, key=losses.get)
+    other = replace(problem, key=np.array([5, 6], np.uint32))
+    again, positive = choose_alpha(standardised(other)[0], logit.fitted_params, thirds(other), least=1e-6)
+    assert again == alpha
+    assert positive == pytest.approx({strength: loss for strength, loss in losses.items() if strength}, rel=1e-6)
+
+
+def test_the_strength_of_weighted_rows_is_that_of_repeated_ones():
+    X, y = separable(40, d=3)
+    times = np.random.default_rng(1).integers(1, 4, len(y))
+    alpha, losses = choose_label_alpha(asked(X, y, sample_weight=times.astype(float)))
+    again, same = choose_label_alpha(asked(np.repeat(X, times, axis=0), np.repeat(y, times)))
+    assert again == alpha
+    assert same == pytest.approx(losses, rel=1e-4)
+
+
+def nearly_separable(n=80):
+    """One label is on the wrong side of a plane."""
+    X, y = separable(n)
+    y[np.argmax(np.abs(X[:, 0] + 0.5 * X[:, 1]))] = 1 - y[np.argmax(np.abs(X[:, 0] + 0.5 * X[:, 1]))]
+    return X, y
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_labels_with_hardly_an_error_have_a_penalty_and_are_compared_with_logistic_regression():
+    X, y = nearly_separable()
+    est = PlantedClassifier(1, "tanh", False, 0, 0, link="logit").fit(X, y)
+    assert est.alpha_ > 0
+    assert "hardly any label is in doubt" in est.result_.reason
+    facts = est.verdict_.facts
+    assert facts.network_loss < facts.mean_loss
+    assert "logistic regression" in est.result_.reason
+    assert "too few to tell a dependence" not in est.result_.reason
+    assert "logistic regression" in str(est.summary())
+    assert np.isfinite(est.standard_errors_.errors["output"]).all()
+
+
+def test_a_network_that_loses_to_logistic_regression_is_said_to_be_worse():
+    losses = {"network_loss": 50.0, "linear_loss": 0.13, "mean_loss": 1.0}
+    facts = Facts(0.1, np.inf, 500, 30, labels=True, unbeaten=("mean", "linear"), linear_tells=True, **losses)
+    verdict = judge(facts)
+    assert verdict.reason.startswith("on rows left out the network is worse than logistic regression (explained dev")
+    assert verdict.advice.startswith("Use logistic regression")
+    # With structure left it is said before anything else.
+    misfit = judge(replace(facts, p_value=1e-9, cause=Cause("other", "", 0.7, 0.69), network_loss=0.13))
+    assert misfit.status == "misfit"
+    assert misfit.reason.startswith("on rows left out the network is not clearly better than logistic regression")
+
+
+def test_rows_in_doubt_are_counted_with_weights_and_without_factors_of_classes():
+    X, y = nearly_separable(30)
+    network = Network(np.eye(6)[:1], [1.0], "tanh")
+    once = in_doubt(asked(X, y), network)
+    assert in_doubt(asked(X, y, sample_weight=np.full(30, 2.0)), network) == pytest.approx(2 * once)
+    factors = np.array([3.0, 0.5])
+    weighted = asked(X, y, sample_weight=factors[y.astype(int)], class_weight=factors)
+    assert in_doubt(weighted, network) == pytest.approx(once)
+    assert 0 < once < 30
