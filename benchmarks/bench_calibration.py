@@ -61,7 +61,7 @@ class Setting:
     link: str = ""
     alpha: float = 0.0
     class_weight: tuple[float, ...] = ()
-    noise: float = 0.3
+    noise: Any = 0.3
     n: int = N
 
 
@@ -70,6 +70,7 @@ SETTINGS = (
     Setting("weights unrelated to the noise", PLAIN, weighted="random"),
     Setting("weights 1/variance", PLAIN, weighted="precision"),
     Setting("several outputs", PAIR),
+    Setting("several outputs, noise of one a hundredth", PAIR, noise=(0.003, 0.3)),
     Setting("several outputs, weights, noise that differs", PAIR, uneven=True, weighted="random"),
     Setting("biases", BIASED, Free(bias=True), n=1000),
     Setting("intercept and biases", SHIFTED, Free(bias=True, intercept=True), n=1000),
@@ -99,7 +100,7 @@ def drawn(setting: Setting, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
         y = np.sum(rng.random((n, 1)) > np.cumsum(p, axis=1)[:, :-1], axis=1)
         return X, y.astype(float), None
     f = setting.teacher.predict(X)
-    noise = setting.noise * rng.standard_normal(f.shape) * np.std(f)
+    noise = np.asarray(setting.noise) * rng.standard_normal(f.shape) * np.std(f)
     weight = None
     if setting.uneven:
         noise = (noise.T * np.exp(0.5 * X[:, 0])).T
@@ -324,6 +325,7 @@ LEVELS = (
     "weights 1/variance",
     "noise that differs with x",
     "several outputs",
+    "several outputs, noise of one a hundredth",
     "several outputs, weights, noise that differs",
     "labels, log-odds",
     "labels, weighted classes",

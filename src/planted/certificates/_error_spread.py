@@ -18,7 +18,7 @@ import numpy as np
 
 from planted.certificates._uncertainty import Uncertainty, inverse_beside
 from planted.numerics.precision import float64, to_jax
-from planted.objectives import Fit, curvature_matrix, flatten, unflatten
+from planted.objectives import Fit, curvature_matrix, flatten, noise_scores, unflatten
 
 _DRAWS = 32
 
@@ -43,19 +43,23 @@ def error_ratios(objective: Fit, about: Uncertainty, seed: int = 0) -> np.ndarra
     values, vectors = np.linalg.eigh(about.covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     half = np.random.default_rng(seed).standard_normal((_DRAWS // 2, len(centre)))
-    own, rank = _errors(objective, about.estimate)
+    own, rank = _errors(objective, about.estimate, about.noise_covariance)
     ratios = []
     for draw in np.concatenate([half, -half]):
         place = objective.model.normalised(unflatten(centre + root @ draw, about.estimate))
-        there, determined = _errors(objective, {name: np.asarray(value) for name, value in place.items()})
+        drawn = {name: np.asarray(value) for name, value in place.items()}
+        there, determined = _errors(objective, drawn, about.noise_covariance)
         if determined >= rank:
             ratios.append(np.where(own > 0, there / np.where(own > 0, own, 1.0), 1.0))
     return np.array(ratios).reshape(-1, len(centre))
 
 
-def _errors(objective: Fit, arrays: dict[str, Any]) -> tuple[np.ndarray, int]:
-    """√ of the diagonal of A⁻¹ in the coordinates of the canonical network, and how many numbers rows determine."""
+def _errors(objective: Fit, arrays: dict[str, Any], between: np.ndarray | None) -> tuple[np.ndarray, int]:
+    """√ of the diagonal of A⁻¹, or A⁻¹MA⁻¹, for the canonical network, and how many numbers rows determine."""
     model = objective.model
     matrix = np.asarray(curvature_matrix(objective, to_jax(arrays))[0])
     inverse, slope = inverse_beside(matrix, model.gauge(arrays)), model.canonical_slope(arrays)
-    return np.sqrt(np.maximum(np.sum((slope @ inverse.matrix) * slope, axis=1), 0.0)), inverse.rank
+    covariance = inverse.matrix
+    if between is not None:
+        covariance = covariance @ np.asarray(noise_scores(objective, to_jax(arrays), between)) @ covariance
+    return np.sqrt(np.maximum(np.sum((slope @ covariance) * slope, axis=1), 0.0)), inverse.rank

@@ -5,6 +5,7 @@ and S the mean outer product of the rows' gradients (:func:`planted.objectives.c
 covariance is
 
     σ² A⁻¹/n     for a squared loss and noise of one variance σ², estimated from the residuals,
+    A⁻¹MA⁻¹/n    for several targets, M = mean JᵀSJ, S (m, m) the covariance of their residuals,
     A⁻¹/n        for a likelihood, which no unbiased estimate can beat (Cramér–Rao),
     A⁻¹SA⁻¹/n    the sandwich, whatever the variances of the rows,
 
@@ -27,7 +28,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
-from planted.networks import ConvNetwork, Network
+from planted.networks import ConvNetwork, Network, grown
 from planted.numerics.decompositions import svd
 from planted.numerics.precision import float64, to_jax
 from planted.objectives import (
@@ -37,6 +38,8 @@ from planted.objectives import (
     curvature_matrix,
     evaluate,
     named,
+    noise_scores,
+    residual_products,
     score_matrix,
 )
 
@@ -59,8 +62,8 @@ class Uncertainty:
     covariance : array (p, p)
         Of the fitted parameters, flattened by sorted name; NaN in rows and columns of parameters that are left open,
         whose variances are infinite.
-    noise : float or None
-        Standard deviation of the residuals of a squared loss, degrees of freedom taken off.
+    noise : float, array (m,) or None
+        Standard deviation of the residuals of a squared loss, degrees of freedom taken off; of several targets each.
     n_rows : float
         Sum of the rows' weights: a row of weight w counts like w equal rows.
     rank, n_parameters : int
@@ -77,6 +80,8 @@ class Uncertainty:
     ratios : array (draws, p), optional
         Errors at other parameters that are as likely, over those at the estimate
         (:func:`planted.certificates.error_ratios`), which intervals allow for.
+    noise_covariance : array (m, m), optional
+        Of the residuals of several targets.
 
     Examples
     --------
@@ -93,7 +98,7 @@ class Uncertainty:
     estimate: dict[str, np.ndarray]
     errors: dict[str, np.ndarray]
     covariance: np.ndarray
-    noise: float | None
+    noise: Any
     n_rows: float
     rank: int
     n_parameters: int
@@ -102,6 +107,7 @@ class Uncertainty:
     covariance_beside: np.ndarray
     moved: np.ndarray
     ratios: np.ndarray | None = None
+    noise_covariance: np.ndarray | None = None
 
     @property
     def determined(self) -> bool:
@@ -152,13 +158,16 @@ class Uncertainty:
         parts = np.split(reach, np.cumsum(sizes)[:-1])
         return {name: part.reshape(self.errors[name].shape) for name, part in zip(names, parts, strict=True)}
 
-    def in_units(self, unit: float, network: Network | ConvNetwork) -> Uncertainty:
-        """The same for targets that were divided by `unit`: outputs, intercepts and linear parts grow by it."""
-        size = {name: unit if name in ("output", "intercept", "skip") else 1.0 for name in self.estimate}
-        factors = np.concatenate([np.full(self.estimate[name].size, size[name]) for name in sorted(self.estimate)])
+    def in_units(self, unit: Any, network: Network | ConvNetwork) -> Uncertainty:
+        """The same for targets divided by `unit`, or (m,) of them: outputs, intercepts and linear parts grow by it."""
+        size = {name: grown(np.ones(value.shape), name, unit) for name, value in self.estimate.items()}
+        factors = np.concatenate([size[name].ravel() for name in sorted(self.estimate)])
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             covariance = self.covariance * np.outer(factors, factors)
             beside = self.covariance_beside * np.outer(factors, factors)
+            between = self.noise_covariance
+            if between is not None:
+                between = between * np.multiply.outer(unit * np.ones(len(between)), unit)
         return replace(
             self,
             network=network.canonical(),
@@ -168,6 +177,7 @@ class Uncertainty:
             covariance_beside=beside,
             moved=self.moved * factors[:, None],
             noise=None if self.noise is None else self.noise * unit,
+            noise_covariance=between,
         )
 
     @property
@@ -365,13 +375,18 @@ def uncertainty(
         # What the penalty bends is no free choice any more.
         gauge = gauge[~np.any(gauge * ridge, axis=1)]
     inverse = inverse_beside(curvature, gauge, None if root is None else np.asarray(root, dtype=np.float64))
-    covariance, noise = inverse.matrix / n, None
+    covariance, noise, between = inverse.matrix / n, None, None
     if objective.ridge is not None:
         covariance = inverse.matrix @ information @ inverse.matrix / n
     if objective.loss.noisy:
-        freedom = max(n * (model.n_outputs or 1) - inverse.rank, 1.0)
-        noise = max(math.sqrt(2 * n * loss / freedom), least_noise)
-        covariance = noise**2 * covariance
+        if model.n_outputs is None:
+            noise = max(math.sqrt(2 * n * loss / max(n - inverse.rank, 1.0)), least_noise)
+            covariance = noise**2 * covariance
+        else:
+            products = np.asarray(residual_products(objective, point))
+            between = _noise_covariance(products, n, inverse.rank, least_noise)
+            noise = np.sqrt(np.diagonal(between))
+            covariance = inverse.matrix @ np.asarray(noise_scores(objective, point, between)) @ inverse.matrix / n
     if meat is None and (robust or class_weight is not None):
         meat = score_matrix(objective, point, class_weight)
     if meat is not None:
@@ -399,7 +414,24 @@ def uncertainty(
         biased=objective.ridge is not None,
         covariance_beside=beside,
         moved=moved,
+        noise_covariance=between,
     )
+
+
+def _noise_covariance(products: np.ndarray, n: float, rank: int, least: float) -> np.ndarray:
+    """S (m, m) from the mean products of residuals; every target pays for its share of the numbers fitted.
+
+    >>> _noise_covariance(np.array([[1.0, 0.0], [0.0, 4.0]]), 10.0, 10, 0.0)
+    array([[2., 0.],
+           [0., 8.]])
+    """
+    m = len(products)
+    size = np.sqrt(np.diagonal(products))
+    unit = np.where(size > 0, size, 1.0)
+    # Rounding of one target has nothing to do with that of another.
+    between = np.where(np.eye(m, dtype=bool), 1.0, products / np.outer(unit, unit))
+    size = np.maximum(size * math.sqrt(n * m / max(n * m - rank, 1.0)), least)
+    return np.asarray(between * np.outer(size, size))
 
 
 @float64

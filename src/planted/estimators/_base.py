@@ -20,7 +20,16 @@ from sklearn.utils.validation import _check_sample_weight
 from planted.certificates import Certificate
 from planted.estimators._presented import Presented
 from planted.estimators._tables import fitted_table
-from planted.methods import Method, Problem, Recovery, Verdict, agreeing, certificate
+from planted.methods import (
+    Method,
+    Problem,
+    Recovery,
+    Verdict,
+    agreeing,
+    certificate,
+    in_noise_units,
+    in_own_units,
+)
 from planted.numerics.deadline import time_budget
 from planted.numerics.precision import check_process, float64
 from planted.numerics.progress import Progress, silent
@@ -264,15 +273,22 @@ class PlantedEstimator(Presented, BaseEstimator):
         self.input_names_ = tuple(str(name) for name in names)
         problem = replace(problem, names=self.input_names_)
         looked, method = problem.survey, self._method()
+        several = self.scales_targets and looked.y.ndim > 1
+        if several:
+            problem = in_own_units(problem)
         LOG.info("fitting %s rows of %s inputs by %s", f"{looked.n_rows:,}", looked.first.size, type(self).__name__)
         problem = self._chosen(problem, method)
         self.n_hidden_ = problem.n_hidden
-        several = "s" * (problem.n_hidden != 1)
-        LOG.info("%s %s neuron%s, method %s", problem.n_hidden, problem.activation.name, several, method.name)
+        plural = "s" * (problem.n_hidden != 1)
+        LOG.info("%s %s neuron%s, method %s", problem.n_hidden, problem.activation.name, plural, method.name)
         result = method(problem)
+        if several:
+            problem, result = in_noise_units(problem, result)
         self.certificate_ = certificate(problem, result)
         verdict = agreeing(result.verdict, self.certificate_, looked.total_weight)
         self.result_ = replace(result, verdict=verdict)
+        if problem.units is not None:
+            self.result_ = self.result_.in_units(problem.units)
         self.evidence_ = self._evidence(looked.X, looked.y, n_rows=looked.n_rows, weight=looked.weight)
 
     @property

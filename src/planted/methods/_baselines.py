@@ -50,12 +50,15 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Some observations, to compare what predicts them: places (s,) among all, weights (s,) with mean one, variance."""
+    """Some observations, to compare what predicts them: places (s,) among all, weights (s,) with mean one, variances.
+
+    Errors of a target are relative to its own variance, of which there are (m,), and averaged over targets.
+    """
 
     data: Observations
     some: np.ndarray
     weight: np.ndarray
-    variance: float
+    variance: np.ndarray
     n_rows: float
 
     @classmethod
@@ -68,7 +71,7 @@ class LeftOut:
         weight = np.ones(len(some)) if data.weight is None else data.weight[some] / np.mean(data.weight[some])
         y = data.y[some].reshape(len(some), -1)
         centred = y - np.average(y, axis=0, weights=weight)
-        return cls(data, some, weight, float(np.mean(weight * np.sum(centred**2, axis=1))), max(n_rows, data.number))
+        return cls(data, some, weight, np.mean(weight[:, None] * centred**2, axis=0), max(n_rows, data.number))
 
     def more(self, numbers: int) -> LeftOut | None:
         """As many observations as models of so many numbers are affordable for; None if these are all."""
@@ -144,7 +147,7 @@ class LeftOut:
         # Of a row that stands for several observations, one is left out.
         number = 1.0 if self.data.weight is None or not self.data.counted else self.data.weight[self.some, None]
         left_out = residual / (1 - np.minimum(leverage / np.maximum(number, 1.0), _FULL_LEVERAGE))
-        return np.asarray(np.sum(left_out**2, axis=1)) / max(self.variance, 1e-300)
+        return np.asarray(np.mean(left_out**2 / np.maximum(self.variance, 1e-300), axis=1))
 
 
 def looked_at(

@@ -28,7 +28,7 @@ from planted.names import count_of
 from planted.networks import ConvNetwork, Network, off_kinks, rounding_noise
 from planted.numerics.decompositions import svd
 from planted.numerics.precision import to_jax
-from planted.objectives import curvature_matrix, score_matrix
+from planted.objectives import curvature_matrix, noise_scores, score_matrix
 from planted.rows import Survey, in_memory
 
 PARAMETERS_WITH_ERRORS = 1000
@@ -114,12 +114,8 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
         if relative_loss <= EXACT:
             return _described(problem, network, errors, uneven)
         if _crosses(network, errors):
-            noise = float(errors.noise or 0.0) ** 2
-            crossed = noise * np.outer(
-                weight / np.sum(weight), np.sum(np.atleast_2d(errors.network.output) ** 2, axis=0)
-            )
-            meat = noise * np.asarray(curvature_matrix(objective, to_jax(errors.estimate))[0])
-            meat = meat + crossing_scores(errors, data.X, crossed)
+            meat, along = _noise_scores(objective, errors)
+            meat = meat + crossing_scores(errors, data.X, np.outer(weight / np.sum(weight), along))
             errors = uncertainty(objective, own, least_noise=least, meat=meat)
         return _described(problem, network, _spread(objective, errors), uneven)
     factors = weight if data.counted else weight**2
@@ -137,6 +133,16 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
         meat = meat + correction * crossing_scores(errors, data.X, along * factors[:, None] / n)
         errors = uncertainty(objective, own, least_noise=least, meat=meat)
     return _described(problem, network, _spread(objective, errors), uneven)
+
+
+def _noise_scores(objective: Any, errors: Uncertainty) -> tuple[np.ndarray, np.ndarray]:
+    """The meat (p, p) of noise of one size in every row, and its variance (k,) along the outputs of each neuron."""
+    point, output = to_jax(errors.estimate), np.atleast_2d(errors.network.output)
+    between = errors.noise_covariance
+    if between is None:
+        variance = float(errors.noise or 0.0) ** 2
+        return variance * np.asarray(curvature_matrix(objective, point)[0]), variance * np.sum(output**2, axis=0)
+    return np.asarray(noise_scores(objective, point, between)), np.sum(output * (between @ output), axis=0)
 
 
 def _crosses(network: Network, errors: Uncertainty) -> bool:

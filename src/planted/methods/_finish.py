@@ -24,12 +24,15 @@ from planted.methods._smaller import fewer_neurons
 from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.networks import Network, counting_rows, largest_residual, residual_sizes
 from planted.numerics.deadline import finishing, measuring
-from planted.numerics.precision import float64
-from planted.rows import ChunkedRows
+from planted.numerics.precision import float64, to_jax
+from planted.objectives import residual_products
+from planted.rows import ChunkedRows, Survey
 
 _BLOCK = 65_536
 # The share of rows up to which what is left in them alone is no noise.
 _FEW_ROWS = 0.05
+# Targets of which each is named.
+_LISTED = 4
 
 
 @float64
@@ -46,7 +49,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         done = finish(problem, replace(start, loss=None) if late and problem.n_hidden else start)
     remarks = [start.remark, OUT_OF_TIME if late else ""]
     network, survey = shortest_weights(problem, done.network), problem.survey
-    relative = 2 * done.loss / survey.variance
+    squares = target_squares(problem, network)
+    relative = relative_loss(done.loss, squares, survey)
     exact = relative <= EXACT
     data = observations(survey)
     intercept = problem.free.intercept
@@ -77,7 +81,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         odd_rows="" if exact else _odd_rows(network, data),
-        noise=_noise(done.loss, problem.n_outputs) + about.words,
+        noise=_noise(done.loss, squares, problem.units) + about.words,
         remark="; ".join(remark for remark in remarks if remark),
         agreeing_runs=start.details.get("agreeing_runs"),
         precision=about.precision,
@@ -111,6 +115,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         uncertainty=errors,
         descents=done.descents,
         details=details,
+        squares=squares,
     )
 
 
@@ -135,14 +140,42 @@ def _odd_rows(network: Network, data: Observations) -> str:
     return f"{left:,} of {len(data.X):,} rows" if 0 < left <= _FEW_ROWS * len(data.X) else ""
 
 
-def _noise(loss: float, n_outputs: int) -> str:
-    """The size of what a loss leaves, half the mean of Σ_j r_j² over rows, in one of several targets, in words.
+def target_squares(problem: Problem, network: Network) -> np.ndarray | None:
+    """Mean squared residual (m,) of each of several targets over all rows; None of one target.
 
-    >>> _noise(0.01, 1), _noise(0.01, 2)
-    ('its standard deviation is 0.141', 'its standard deviation is 0.1, the root mean square over targets')
+    >>> problem = Problem.of(np.ones((2, 1)), [[1.0, 0.0], [1.0, 2.0]], 1)
+    >>> target_squares(problem, Network([[1.0]], [[1.0], [1.0]]))
+    array([0., 1.])
     """
-    over = ", the root mean square over targets" if n_outputs > 1 else ""
-    return f"its standard deviation is {np.sqrt(2 * loss / n_outputs):.3g}{over}"
+    if problem.survey.y.ndim == 1:
+        return None
+    return np.diagonal(np.asarray(residual_products(problem.objective(), to_jax(problem.params(network))))).copy()
+
+
+def relative_loss(loss: float, squares: np.ndarray | None, survey: Survey) -> float:
+    """Residual variance over the variance of the targets, whose mean it is over several ones.
+
+    >>> relative_loss(2.5, np.array([1.0, 4.0]), Survey.of(np.ones((2, 1)), np.array([[0.0, 0.0], [2.0, 8.0]])))
+    0.625
+    """
+    if squares is None:
+        return 2 * loss / survey.variance
+    return float(np.mean(squares / np.where(survey.spread > 0, survey.spread, 1.0) ** 2))
+
+
+def _noise(loss: float, squares: np.ndarray | None, units: np.ndarray | None) -> str:
+    """The size of what a loss, half the mean of r² over rows, or the squares of several targets leave, in words.
+
+    >>> _noise(0.01, None, None), _noise(0.01, np.array([0.01, 4.0]), np.array([1.0, 2.0]))
+    ('its standard deviation is 0.141', 'its standard deviations are 0.1 and 4 in the targets')
+    """
+    if squares is None:
+        return f"its standard deviation is {np.sqrt(2 * loss):.3g}"
+    sizes = [f"{size:.3g}" for size in np.sqrt(squares) * (1.0 if units is None else units)]
+    if len(sizes) > _LISTED:
+        low, high = sorted((min(sizes, key=float), max(sizes, key=float)), key=float)
+        return f"its standard deviations are {low} to {high} in the targets"
+    return f"its standard deviations are {', '.join(sizes[:-1])} and {sizes[-1]} in the targets"
 
 
 def held_out_facts(held: HeldOut | None, data: Observations) -> dict[str, Any]:

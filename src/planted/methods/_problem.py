@@ -77,6 +77,8 @@ class Problem:
         Whether the guess is at a minimum of the sample's loss.
     compared : tuple of str
         Settings that comparisons have chosen, by their names; nobody is told to try others of these.
+    units : array (m,), optional
+        What each of several targets was divided by, for what is said of them.
     once : callable
         Remembers what was computed under a name; see :meth:`planted.rows.Journal.once`.
 
@@ -102,6 +104,7 @@ class Problem:
     guess: Network | None = None
     at_minimum: bool = False
     compared: tuple[str, ...] = ()
+    units: np.ndarray | None = None
 
     @classmethod
     @float64

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from planted.methods._verdict import Verdict
-from planted.networks import ConvNetwork, Network
+from planted.networks import ConvNetwork, Network, grown
 from planted.solvers import Descent
 
 
@@ -55,7 +55,7 @@ class Recovery:
     loss : float
         ½ mean squared residual; for labels ½ mean (probability − y)².
     relative_loss : float
-        mean squared residual / variance of the targets.
+        mean squared residual / variance of the targets; the mean of that over several targets.
     method : str
         The method whose directions were refined.
     seconds : float
@@ -65,6 +65,8 @@ class Recovery:
         The solvers' runs by phase.
     details : dict
         Numbers of the method, such as the constants μ, λ it used.
+    squares : array (m,), optional
+        Mean squared residual of each of several targets.
     """
 
     network: Network | ConvNetwork
@@ -76,6 +78,7 @@ class Recovery:
     uncertainty: Any = None
     descents: dict[str, Descent] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
+    squares: np.ndarray | None = None
 
     @property
     def status(self) -> str:
@@ -92,8 +95,8 @@ class Recovery:
         """What to try if it is not what was hoped for; empty when recovered."""
         return self.verdict.advice
 
-    def in_units(self, unit: float) -> Recovery:
-        """The same result for targets that were divided by `unit` on the way in.
+    def in_units(self, unit: Any) -> Recovery:
+        """The same result for targets that were divided by `unit`, or each of several by its own, on the way in.
 
         The loss is infinite, or zero, where float64 cannot hold the square.
 
@@ -102,14 +105,18 @@ class Recovery:
         >>> Recovery(Network([[1.0]], [2.0]), verdict, 0.0, 0.0, "squared", 0.0).in_units(1e200).network.output
         array([2.e+200])
         """
-        names = ("output", "intercept", "skip")
-        arrays = {name: value * unit if name in names else value for name, value in self.network.arrays().items()}
+        arrays = {name: grown(value, name, unit) for name, value in self.network.arrays().items()}
         network = type(self.network)(**arrays, activation=self.network.activation)
         errors = self.uncertainty
         with np.errstate(over="ignore", under="ignore"):
-            loss = float(np.float64(self.loss) * unit * unit)
+            squares = None if self.squares is None else self.squares * unit * unit
+            loss = float(np.float64(self.loss) * unit * unit if squares is None else np.sum(squares) / 2)
         return replace(
-            self, network=network, loss=loss, uncertainty=None if errors is None else errors.in_units(unit, network)
+            self,
+            network=network,
+            loss=loss,
+            squares=squares,
+            uncertainty=None if errors is None else errors.in_units(unit, network),
         )
 
     def __str__(self) -> str:

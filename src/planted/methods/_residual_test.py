@@ -32,7 +32,7 @@ from planted.methods._observations import Observations
 from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
 
-_VANISHING = 1e-6
+_VANISHING, _ROUNDED = 1e-6, 1e-9
 _FULL_LEVERAGE = 1 - 1e-6
 
 
@@ -109,7 +109,10 @@ def _cleared(residual: np.ndarray, probes: np.ndarray, J: np.ndarray) -> _Cleare
     left, values, _ = svd(flat / np.where(size > 0, size, 1.0))
     basis = left[:, values > 1e-9 * values[0]]
     r, G = residual.ravel(), probes.reshape(residual.size, -1)
+    whole = np.linalg.norm(G, axis=0)
     r, G = r - basis @ (basis.T @ r), G - basis @ (basis.T @ G)
+    # What is left of a probe that the network's own parts make up is rounding.
+    G = G * (np.linalg.norm(G, axis=0) > _ROUNDED * whole)
     return _Cleared(r.reshape(shape), G.reshape(*shape, -1), np.sum(basis**2, axis=1).reshape(shape))
 
 

@@ -4,7 +4,17 @@ from planted.networks._convert import ConversionError
 from planted.networks._dense import Network
 from planted.networks._export import export_network
 from planted.networks._format import ModelFileError
-from planted.networks._kind import AT_KINK, INACTIVE, KINDS, Kind, from_arrays, load_model, model_about, model_signature
+from planted.networks._kind import (
+    AT_KINK,
+    INACTIVE,
+    KINDS,
+    Kind,
+    from_arrays,
+    grown,
+    load_model,
+    model_about,
+    model_signature,
+)
 from planted.networks._matching import Match, match, permutation_error
 from planted.networks._on_rows import (
     counting_rows,
@@ -33,6 +43,7 @@ __all__ = [
     "distinct_rows",
     "export_network",
     "from_arrays",
+    "grown",
     "largest_residual",
     "load_model",
     "match",

@@ -179,3 +179,14 @@ def model_signature(path: str | PathLike[str]) -> Signature | None:
         raise
     except ValueError as error:
         raise ModelFileError(f"{path} is not a valid planted model: {error}") from None
+
+
+def grown(array: np.ndarray, name: str, unit: Any) -> np.ndarray:
+    """An array of a network by its name for targets that were divided by `unit`, one number or (m,) of them.
+
+    >>> grown(np.ones((2, 3)), "output", np.array([1.0, 5.0]))[:, 0]
+    array([1., 5.])
+    """
+    if name not in ("output", "intercept", "skip"):
+        return array
+    return np.asarray((array.T * unit).T)

@@ -27,6 +27,8 @@ from planted.objectives._base import Params, RowObjective
 from planted.objectives._host import at as host_point
 from planted.objectives._host import curvature as host_curvature
 from planted.objectives._host import is_small
+from planted.objectives._host import noise_scores as host_noise_scores
+from planted.objectives._host import residual_products as host_residual_products
 from planted.objectives._host import scores as host_scores
 from planted.objectives._host_losses import KNOWN
 from planted.objectives._losses import Loss
@@ -251,6 +253,23 @@ def block_scores(block: Block, objective: Fit, params: Params) -> jax.Array:
     return _add_pieces(block, params, objective.model.n_outputs or 1, add)
 
 
+def block_residuals(block: Block, objective: Fit, params: Params) -> jax.Array:
+    """Σ weight s sᵀ (m, m) over a block, s (m,) the slopes of a row's loss."""
+    slope = objective.loss.slope(objective.predict(params, block["x"]), block["y"])
+    return (slope * block["weight"][:, None]).T @ slope
+
+
+def block_noise(block: Block, objective: Fit, params: Params, covariance: jax.Array) -> jax.Array:
+    """Σ weight JᵀSJ (p, p) over a block for the covariance S (m, m) of its noise, a piece of it at a time."""
+
+    def add(piece: Block) -> jax.Array:
+        J = row_jacobian(objective, params, piece["x"])
+        weighted = jnp.einsum("ab,rbp,r->rap", covariance, J, piece["weight"])
+        return weighted.reshape(-1, J.shape[-1]).T @ J.reshape(-1, J.shape[-1])
+
+    return _add_pieces(block, params, objective.model.n_outputs or 1, add)
+
+
 def block_curvature_product(block: Block, objective: Fit, params: Params, direction: Params) -> Params:
     """Σ weight JᵀCJ·direction over a block, without its Jacobian."""
     value, change, transposed = objective.model.linearised(params, direction, block["x"])
@@ -342,6 +361,49 @@ def score_matrix(objective: Any, params: Params, class_weight: Any = None) -> An
         rows = rows.map(block_class_weighted, to_jax(np.asarray(class_weight, dtype=np.float64)))
     weighted = type(objective)._build(**objective.parts() | {"rows": rows})
     return _score_matrix(weighted, params) / objective.rows.total_weight
+
+
+@over_rows
+def _residual_products(objective: Fit, params: Params) -> jax.Array:
+    return objective.rows.mean(block_residuals, objective.bare, params)
+
+
+@float64
+def residual_products(objective: Any, params: Params) -> Any:
+    """Mean of r rᵀ (m, m) over the rows of a squared loss of several targets, r their residuals.
+
+    Examples
+    --------
+    >>> from planted.objectives import Squared
+    >>> loss = Squared([[1.0], [2.0]], [[1.0, 0.0], [0.0, 0.0]])
+    >>> residual_products(loss, {"weights": np.ones((1, 1)), "output": np.ones((2, 1))}).shape
+    (2, 2)
+    """
+    if is_small(objective, params):
+        return host_residual_products(objective, params)
+    return _residual_products(objective, params)
+
+
+@over_rows
+def _noise_scores(objective: Fit, params: Params, covariance: jax.Array) -> jax.Array:
+    return objective.rows.mean(block_noise, objective.bare, params, covariance)
+
+
+@float64
+def noise_scores(objective: Any, params: Params, covariance: ArrayLike) -> Any:
+    """Mean of JᵀSJ (p, p): the meat of the sandwich for noise whose covariance between targets is S (m, m).
+
+    Examples
+    --------
+    >>> from planted.objectives import Squared
+    >>> loss = Squared([[1.0], [2.0]], [[1.0, 0.0], [0.0, 0.0]])
+    >>> noise_scores(loss, {"weights": np.ones((1, 1)), "output": np.ones((2, 1))}, np.eye(2)).shape
+    (3, 3)
+    """
+    between = np.asarray(covariance, dtype=np.float64)
+    if is_small(objective, params):
+        return host_noise_scores(objective, params, between)
+    return _noise_scores(objective, params, to_jax(between))
 
 
 @over_rows

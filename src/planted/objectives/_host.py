@@ -254,6 +254,40 @@ def scores(objective: Any, params: dict[str, Any], class_weight: Any = None) -> 
     return np.asarray(total)
 
 
+def residual_products(objective: Any, params: dict[str, Any]) -> np.ndarray:
+    """Σ w r rᵀ (m, m).
+
+    >>> from planted.objectives import Squared
+    >>> loss = Squared([[1.0], [2.0]], [[1.0, 0.0], [0.0, 0.0]])
+    >>> residual_products(loss, {"weights": np.ones((1, 1)), "output": np.ones((2, 1))})
+    array([[2. , 2. ],
+           [2. , 2.5]])
+    """
+    point = at(objective, params)
+    return np.asarray((point.residual * point.weight[:, None]).T @ point.residual)
+
+
+def noise_scores(objective: Any, params: dict[str, Any], covariance: np.ndarray) -> np.ndarray:
+    """Σ w JᵀSJ (p, p) for noise of the targets whose covariance is S (m, m).
+
+    >>> from planted.objectives import Squared
+    >>> loss = Squared([[1.0], [2.0]], [[1.0, 0.0], [0.0, 0.0]])
+    >>> noise_scores(loss, {"weights": np.ones((1, 1)), "output": np.ones((2, 1))}, np.diag([1.0, 3.0]))
+    array([[ 2.5,  0. ,  2.5],
+           [ 0. ,  7.5,  7.5],
+           [ 2.5,  7.5, 10. ]])
+    """
+    point, total = at(objective, params), 0.0
+    size = sum(np.size(leaf) for leaf in params.values())
+    step = max(1, _JACOBIAN_ENTRIES // (size * point.prediction.shape[1]))
+    for start in range(0, len(point.x), step):
+        rows = slice(start, start + step)
+        J = _jacobian(objective, params, point, rows)
+        weighted = np.einsum("ab,nbp,n->nap", covariance, J, point.weight[rows], optimize=True)
+        total = total + weighted.reshape(-1, size).T @ J.reshape(-1, size)
+    return np.asarray(total)
+
+
 def hessian(objective: Any, params: dict[str, Any]) -> np.ndarray:
     """The Hessian (p, p), parameters by sorted name.
 

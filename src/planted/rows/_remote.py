@@ -23,7 +23,7 @@ class RemoteChunk:
         """The rows themselves, brought here."""
         return _as_arrays(*self.block.result())
 
-    def in_target_units(self, unit: float) -> RemoteChunk:
+    def in_target_units(self, unit: Any) -> RemoteChunk:
         """The same block with its targets divided by `unit`, where they are."""
         return replace(self, block=self.block.client.submit(_divided, self.block, unit, pure=False))
 
@@ -38,7 +38,7 @@ def pair(x: Any, y: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def _divided(block: tuple[Any, Any], unit: float) -> tuple[Any, Any]:
+def _divided(block: tuple[Any, Any], unit: Any) -> tuple[Any, Any]:
     return block[0], np.divide(block[1], unit)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ class Survey:
         Of the targets y of all rows, weighted.
     variance : float
         Of the targets, weighted; summed over several outputs.
+    spread : float, or array (m,)
+        Standard deviation of the targets, weighted.
     first, second : arrays (d,), (d, d)
         Means of x and xxᵀ over all rows, inputs flat.
     digest : int
@@ -44,6 +46,7 @@ class Survey:
     total_weight: float
     mean: Any
     variance: float
+    spread: Any
     smallest: Any
     largest: Any
     first: np.ndarray
@@ -61,6 +64,7 @@ class Survey:
         """
         flat = X.reshape(len(y), -1)
         mean = np.average(y, axis=0, weights=weight)
+        variance = np.average((y - mean) ** 2, axis=0, weights=weight)
         total = float(len(y)) if weight is None else float(np.sum(weight))
         return cls(
             X=X,
@@ -69,7 +73,8 @@ class Survey:
             n_rows=len(y),
             total_weight=total,
             mean=mean,
-            variance=float(np.sum(np.average((y - mean) ** 2, axis=0, weights=weight))),
+            variance=float(np.sum(variance)),
+            spread=np.sqrt(variance),
             smallest=y.min(axis=0),
             largest=y.max(axis=0),
             first=np.average(flat, axis=0, weights=weight),
@@ -84,6 +89,15 @@ class Survey:
         2
         """
         return Survey.of(self.X[places], self.y[places], None if self.weight is None else self.weight[places])
+
+    def in_target_units(self, unit: np.ndarray) -> Survey:
+        """The survey of the same rows with targets divided by units (m,); the digest stays that of the rows as given.
+
+        >>> Survey.of(np.ones((2, 1)), np.array([[0.0, 0.0], [1.0, 6.0]])).in_target_units(np.array([1.0, 3.0])).mean
+        array([0.5, 1. ])
+        """
+        scaled = {name: getattr(self, name) / unit for name in ("y", "mean", "spread", "smallest", "largest")}
+        return replace(self, **scaled, variance=float(np.sum(scaled["spread"] ** 2)))
 
     @property
     def complete(self) -> bool:
@@ -208,7 +222,7 @@ def survey(rows: ChunkedRows, sample: int, seed: int = 0) -> Survey:
     with np.errstate(over="ignore", invalid="ignore"):
         first, second = np.sum([part["targets"] for part in parts], axis=0)
         mean = first / total
-        variance = float(np.sum(np.maximum(second / total - mean**2, 0.0)))
+        variance = np.maximum(second / total - mean**2, 0.0)
     return Survey(
         X=sampled("x"),
         y=sampled("y"),
@@ -216,7 +230,8 @@ def survey(rows: ChunkedRows, sample: int, seed: int = 0) -> Survey:
         n_rows=n,
         total_weight=total,
         mean=mean,
-        variance=variance,
+        variance=float(np.sum(variance)),
+        spread=np.sqrt(variance),
         smallest=ends[:, 0].min(axis=0),
         largest=ends[:, 1].max(axis=0),
         first=np.sum([part["first"] for part in parts], axis=0) / total,

@@ -1,8 +1,9 @@
-"""Targets whose squares leave float64, read piece by piece: each piece brings them to other units as it is loaded."""
+"""Targets in other units, read piece by piece: each piece brings them to these as it is loaded."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from planted.rows._chunks import Arrays, Chunk, ChunkedRows, Scratch
 
 @dataclass(frozen=True)
 class UnitChunk:
-    """Rows of another chunk whose targets are divided by `unit`, a power of two, which loses nothing.
+    """Rows of another chunk whose targets are divided by `unit`, or each of several by its own (m,).
+
+    Of one target it is a power of two, which loses nothing.
 
     >>> from planted.rows import block_rows
     >>> chunk = block_rows(np.ones((2, 1)), np.array([3e200, 1e200]), chunk_rows=2).chunks[0]
@@ -20,7 +23,7 @@ class UnitChunk:
     """
 
     chunk: Chunk
-    unit: float
+    unit: Any
 
     @property
     def start(self) -> int:
@@ -38,8 +41,8 @@ class UnitChunk:
         return x, np.asarray(y, np.float64) / self.unit, weight
 
 
-def in_target_units(rows: ChunkedRows, unit: float) -> ChunkedRows:
-    """Rows whose targets are divided by `unit`, where they are.
+def in_target_units(rows: ChunkedRows, unit: Any) -> ChunkedRows:
+    """Rows whose targets are divided by `unit`, or each of several by its own (m,), where they are.
 
     >>> from planted.rows import block_rows
     >>> rows = in_target_units(block_rows(np.ones((2, 1)), np.array([3e200, 1e200]), chunk_rows=2), 1e200)

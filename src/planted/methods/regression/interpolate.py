@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from planted.methods._facts import EXACT, ROUNDED, Facts
-from planted.methods._finish import worst_row
+from planted.methods._finish import relative_loss, target_squares, worst_row
 from planted.methods._method import Method
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
@@ -102,7 +102,8 @@ def finish(problem: Problem, start: Start, began: float) -> Recovery:
     """Judge the fit; the weights are left open whatever it is."""
     network, survey = start.network, problem.survey
     assert start.loss is not None
-    relative = 2 * start.loss / survey.variance
+    squares = target_squares(problem, network)
+    relative = relative_loss(start.loss, squares, survey)
     rows, numbers = len(survey.y) * problem.n_outputs, problem.unknowns
     exact, missed = relative <= EXACT, "zero loss was not reached"
     entries = (problem.n_features + problem.free.bias) * (problem.n_features + problem.free.bias + 1) // 2
@@ -134,6 +135,7 @@ def finish(problem: Problem, start: Start, began: float) -> Recovery:
         seconds=time.perf_counter() - began,
         descents=start.descents,
         details=start.details,
+        squares=squares,
     )
 
 
