@@ -15,12 +15,16 @@ of the rows. Given x the terms of u still have mean zero, and with s = w/f the n
     V = Σ s Σ_c π_c f_c² t_c t_cᵀ,   t_c = (Gᵀ − K Jᵀ)(1_c − p).
 
 The squares of the terms themselves would have the same mean, but with few labels of a class a test that uses them
-rejects too often. Few labels that count much also make the tail of T = uᵀV⁺u heavier than that of χ²: T has mean
-q = rank V and, with g_cd = t_cᵀV⁺t_d and a_c = π_c f_c², the variance
+rejects too often.
 
-    2q + Σ s (Σ_c a_c² g_cc²/π_c − (Σ_c a_c g_cc)² − 2 Σ_cd a_c a_d g_cd²),
+Labels of a rare class, or few that count much, also make the tail of T = uᵀV⁺u heavier than that of χ². With
+z_c = V^{−½}t_c, g_cd = z_cᵀz_d and a_c = π_c f_c² the variance of T is
 
-and is compared with the multiple of a χ² law that has these moments.
+    2q + Σ s (Σ_c a_c² g_cc²/π_c − (Σ_c a_c g_cc)² − 2 Σ_cd a_c a_d g_cd²),   q = rank V.
+
+Its first sum is the trace of M = Σ s Σ_c (a_c²/π_c) g_cc z_c z_cᵀ. Eigenvectors of M whose eigenvalue is large are
+probes that a few labels decide, which have no normal law: T is taken over the others. It is compared with the multiple
+of a χ² law that has its mean and variance. Both depend on the inputs and the network, not on the labels.
 """
 
 from __future__ import annotations
@@ -39,6 +43,12 @@ _WORK = 2e10
 _ENTRIES = 4_000_000
 _LEAST_VARIANCE = 1e-9
 _VANISHING = 1e-9
+# Less than this share of a probe's information, cleared of what the weights explain, is rounding over `_VANISHING`.
+_EXPLAINED = 1e-6
+# Eigenvalues of M in probes that a few labels decide: a normal law has about q over the labels of the rarest class.
+_FEW_LABELS = 0.5
+# With many rows T has the variance of χ² up to this share, which is half that of the trace of M.
+_NEGLIGIBLE = 0.01
 
 
 def label_p_value(problem: LabelProblem, network: Network, seed: int = 0) -> float:
@@ -74,20 +84,21 @@ def label_p_value(problem: LabelProblem, network: Network, seed: int = 0) -> flo
     V = information[outside, outside] - K @ information[inside, outside]
     if problem.class_weight is not None:
         V = sum(_squares(rows.by_class(part, K, weight[part])) for part in parts)
-    unit = 1 / np.sqrt(np.maximum(np.diagonal(V), 1e-300))
+    unit = 1 / np.sqrt(np.maximum(np.diagonal(information)[outside], 1e-300))
     values, vectors = np.linalg.eigh(V * np.outer(unit, unit))
-    known = values > _VANISHING * values[-1]
+    known = values > _EXPLAINED
     if not known.any():
         return float("nan")
     white = unit[:, None] * vectors[:, known] / np.sqrt(values[known])
-    statistic, freedom = float(np.sum((u @ white) ** 2)), int(known.sum())
-    spread = 2.0 * freedom
-    if problem.class_weight is not None:
-        spread += sum(_excess(rows.by_class(part, K, weight[part]), white) for part in parts)
-    multiple = max(spread, 1e-9) / (2 * freedom)
-    if multiple > freedom:
-        # All of T is from labels that the network has as good as impossible: there is less than one degree of freedom.
+    concentration, axes = np.linalg.eigh(sum(_fourth(rows.by_class(part, K, weight[part]), white) for part in parts))
+    white = white @ axes[:, concentration < _FEW_LABELS]
+    statistic, freedom = float(np.sum((u @ white) ** 2)), white.shape[1]
+    if not freedom:
         return float("nan")
+    excess = 0.0
+    if concentration.sum() > _NEGLIGIBLE * freedom:
+        excess = sum(_excess(rows.by_class(part, K, weight[part]), white) for part in parts)
+    multiple = max(1 + excess / (2 * freedom), 1e-9)
     return float(chi2.sf(statistic / multiple, freedom / multiple))
 
 
@@ -109,6 +120,14 @@ class _ByClass(NamedTuple):
 def _squares(rows: _ByClass) -> np.ndarray:
     """Σ s Σ_c a_c t_c t_cᵀ (q, q)."""
     flat = (rows.terms * np.sqrt(rows.number[:, None] * rows.squared)[:, :, None]).reshape(-1, rows.terms.shape[2])
+    return np.asarray(flat.T @ flat)
+
+
+def _fourth(rows: _ByClass, white: np.ndarray) -> np.ndarray:
+    """What some rows add to M (r, r), with V⁺ = white whiteᵀ."""
+    z = rows.terms @ white
+    own = rows.squared**2 / rows.probability * np.sum(z**2, axis=2)
+    flat = (z * np.sqrt(rows.number[:, None] * own)[:, :, None]).reshape(-1, z.shape[2])
     return np.asarray(flat.T @ flat)
 
 
@@ -137,8 +156,8 @@ class _Rows:
 
     def by_class(self, part: np.ndarray, K: np.ndarray, weight: np.ndarray) -> _ByClass:
         """Terms of the score cleared of the weights by K, for each class that a row may have."""
-        problem, factors = self.problem, self.problem.class_weight
-        assert factors is not None
+        problem = self.problem
+        factors = np.ones(problem.n_classes) if problem.class_weight is None else problem.class_weight
         J, p = self.at(part)[0], self.probabilities(part)
         first = J.shape[2] - len(K)
         cleared = J[:, :, first:] - J[:, :, :first] @ K.T
