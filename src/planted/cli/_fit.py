@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,6 +118,7 @@ def fit(
 
     Exit status 0 if the network is recovered or estimated, 1 if it is ambiguous or a misfit.
     """
+    began = time.perf_counter()
     known("task", task, TASKS)
     labels = task == "classification"
     known("activation", activation, ("auto", *ACTIVATIONS))
@@ -170,7 +172,8 @@ def fit(
         estimator = _estimator(conv, labels, options | {"progress": bar})
         _fit_quietly(estimator, source.X, source.y, **source.options)
     source.warn()
-    with reported(Report(estimator, source.names, out, plot, intervals, report, source), as_json) as shown:
+    made = Report(estimator, source.names, out, plot, intervals, report, source, began)
+    with reported(made, as_json) as shown:
         if out is not None:
             signed = {"encoding": source.encoding, "targets": tuple(names_in(target)), "patch": shape}
             estimator.save(out, _about(estimator, data, options), **signed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -60,7 +61,10 @@ def reported(report: Report, as_json: bool) -> Iterator[Report]:
 
 @dataclass(frozen=True)
 class Report:
-    """A fitted estimator, the names of its inputs, what was written, the level of intervals, and the table's source."""
+    """A fitted estimator, the names of its inputs, what was written, the level of intervals, and the table's source.
+
+    `began` is when the command did, by `time.perf_counter`.
+    """
 
     estimator: Any
     names: list[str]
@@ -69,6 +73,7 @@ class Report:
     level: float | None
     page: Path | None = None
     source: Any = None
+    began: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain numbers and words: the schema of docs/json.md."""
@@ -131,6 +136,8 @@ class Report:
         lines += ["", summary.table(), "", *summary.notes]
         if self.level is not None and result.uncertainty is None:
             lines.append("there are no intervals: standard errors are computed for at most 1,000 parameters")
+        if self.began is not None:
+            lines.append(f"time: fit {result.seconds:.1f} s, {time.perf_counter() - self.began:.1f} s in all")
         written = ((self.out, "network"), (self.plot, "picture"), (self.page, "report"))
         return "\n".join(lines + [f"{what} written to {path}" for path, what in written if path is not None])
 
