@@ -57,7 +57,9 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     undetermined = "" if unique else about.undetermined
     if exact and not undetermined:
         undetermined = exchangeable(network, survey.X)
-    dependence = dependence_advice(survey, problem.free, problem.names) if undetermined else ""
+    dependence = about.remedy
+    if undetermined and not dependence:
+        dependence = dependence_advice(survey, problem.free, problem.names)
     limit = limit_of(survey.X, errors, labels=False) if undetermined and not dependence else Limit()
     why = dependence_words(survey, problem.free, problem.names) if dependence else ""
     undetermined = f"{why}, and {undetermined}" if why else undetermined
