@@ -101,6 +101,9 @@ def test_inputs_that_add_up_to_one_take_the_place_of_biases():
     assert match(est.network_, Network(weights, OUTPUT)).weight_error < 1e-9
     stand = "determine it if it has no biases, for which the inputs 0, 1, 2, of which a combination is constant, could"
     assert stand in est.result_.reason
+    noisy = np.maximum(X @ weights.T, 0) @ OUTPUT + 0.1 * np.random.default_rng(2).standard_normal(600)
+    drop = "To see whether there are biases, drop one of the inputs 0, 1, 2, of which a combination is constant."
+    assert PlantedRegressor(2, activation="relu", random_state=0).fit(X, noisy).result_.advice == drop
     told = PlantedRegressor(2, activation="relu", fit_bias=False, random_state=0)
     assert "biases" not in told.fit(X, np.maximum(X @ weights.T, 0) @ OUTPUT).result_.reason
 

@@ -150,7 +150,8 @@ class Facts:
     late : bool
         Whether a time budget ran out before the search was done.
     remedy : str
-        What to do about what is left open, one sentence; empty where more rows in general position are all.
+        What to do about what is left open, or stands for biases, one sentence; empty where more rows in general
+        position are all.
     """
 
     relative_loss: float

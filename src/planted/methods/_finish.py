@@ -73,7 +73,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         undetermined=limit.reason or undetermined,
         different_rows=len(data.y),
         given=about.given or _without_biases(problem),
-        remedy=dependence or limit.advice,
+        remedy=dependence or limit.advice or ("" if undetermined else _drop_for_biases(problem)),
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         odd_rows="" if exact else _odd_rows(network, data),
@@ -119,6 +119,13 @@ def _without_biases(problem: Problem) -> str:
         return ""
     inputs = constant_inputs(problem.survey, problem.names)
     return f"if it has no biases, for which {inputs} could stand" if inputs else ""
+
+
+def _drop_for_biases(problem: Problem) -> str:
+    """What to drop so that biases can be told from inputs, one sentence; empty where no inputs stand for them."""
+    inputs = constant_inputs(problem.survey, problem.names) if _without_biases(problem) else ""
+    one = "one of " * ("inputs" in inputs)
+    return f"To see whether there are biases, drop {one}{inputs.removesuffix(',')}." if inputs else ""
 
 
 def _odd_rows(network: Network, data: Observations) -> str:
