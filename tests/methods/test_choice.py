@@ -303,3 +303,11 @@ def test_a_simpler_network_that_held_out_rows_prefer_needs_no_f_test():
     data = make_planted(150, 20, 2, activation="tanh", weights="gaussian", output="mixed", noise=0.3, random_state=8)
     est = PlantedRegressor(2, activation="tanh", random_state=0).fit(data.X, data.y)
     assert est.choice_.chosen.name == "2 tanh neurons"
+
+
+def test_a_width_that_was_given_is_not_said_to_be_needed():
+    X = rows(300)
+    y = np.maximum(X @ [1.0, -0.4, 0.3], 0) + 0.1 * np.random.default_rng(1).standard_normal(300)
+    with pytest.warns(match="1 neuron explains the rows left out as well"):
+        est = PlantedRegressor(2, activation="relu", random_state=0).fit(X, y)
+    assert est.choice_.reason.startswith("of what was compared, all with 2 neurons, nothing simpler")
