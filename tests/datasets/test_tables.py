@@ -272,7 +272,7 @@ def test_columns_that_count_stand_still_or_repeat_are_named():
     frame = pl.DataFrame({"": np.arange(50), "u": u, "c": np.full(50, 3.0), "v": v, "w": 5 - 2 * u, "y": u})
     table = open_table(frame, "y")
     assert [(remark.kind, remark.columns) for remark in table.remarks] == [
-        ("index", ("",)), ("constant", ("c",)), ("repeated", ("w", "u")),
+        ("index", ("",)), ("constant", ("c",)), ("shifted", ("w", "u")),
     ]  # fmt: skip
     assert "--exclude c" in table.remarks[1].sentence(command=True)
     assert open_table(frame, "y", exclude=["", "c", "w"]).names == ["u", "v"]

@@ -57,6 +57,16 @@ def test_text_and_missing_values_name_the_argument(kind):
     assert coded_table(est, [[1.0]]) == [[1.0]]
 
 
+def test_a_shifted_column_is_not_said_to_repeat_another():
+    frame = pd.DataFrame({"celsius": U, "fahrenheit": 1.8 * U + 32})
+    with pytest.warns(TableWarning) as caught:
+        fitted_table(PlantedRegressor(1), frame, Y, None, {})
+    assert str(caught[0].message) == (
+        "column 'fahrenheit' is 'celsius' times a number, plus a constant: in neurons with biases their weights cannot "
+        "be told apart; leave it out with exclude=['fahrenheit']"
+    )
+
+
 def test_columns_are_named_in_a_warning():
     frame = pd.DataFrame({"id": np.arange(300), "u": U, "twice": 2 * U})
     with pytest.warns(TableWarning) as caught:

@@ -101,6 +101,9 @@ def test_inputs_that_add_up_to_one_take_the_place_of_biases():
     assert match(est.network_, Network(weights, OUTPUT)).weight_error < 1e-9
     stand = "determine it if it has no biases, for which the inputs 0, 1, 2, of which a combination is constant, could"
     assert stand in est.result_.reason
+    noisy = np.maximum(X @ weights.T, 0) @ OUTPUT + 0.1 * np.random.default_rng(2).standard_normal(600)
+    drop = "To see whether there are biases, drop one of the inputs 0, 1, 2, of which a combination is constant."
+    assert PlantedRegressor(2, activation="relu", random_state=0).fit(X, noisy).result_.advice == drop
     told = PlantedRegressor(2, activation="relu", fit_bias=False, random_state=0)
     assert "biases" not in told.fit(X, np.maximum(X @ weights.T, 0) @ OUTPUT).result_.reason
 
@@ -300,3 +303,11 @@ def test_a_simpler_network_that_held_out_rows_prefer_needs_no_f_test():
     data = make_planted(150, 20, 2, activation="tanh", weights="gaussian", output="mixed", noise=0.3, random_state=8)
     est = PlantedRegressor(2, activation="tanh", random_state=0).fit(data.X, data.y)
     assert est.choice_.chosen.name == "2 tanh neurons"
+
+
+def test_a_width_that_was_given_is_not_said_to_be_needed():
+    X = rows(300)
+    y = np.maximum(X @ [1.0, -0.4, 0.3], 0) + 0.1 * np.random.default_rng(1).standard_normal(300)
+    with pytest.warns(match="1 neuron explains the rows left out as well"):
+        est = PlantedRegressor(2, activation="relu", random_state=0).fit(X, y)
+    assert est.choice_.reason.startswith("of what was compared, all with 2 neurons, nothing simpler")

@@ -17,6 +17,8 @@ _SHOWN = 8
 _UNCHANGED = 1e-9
 # Equations, and terms of one, that a sentence can hold.
 _EQUATIONS, _TERMS = 3, 5
+# The share of a combination from which on it is solved for an input.
+_PIVOT = 1e-3
 
 
 def shortest_weights(problem: Problem, network: Network) -> Network:
@@ -86,38 +88,66 @@ def dependence_advice(survey: Survey, free: Free, names: tuple[str, ...] = ()) -
         return f"Drop {which}, of which some all but follow from the others."
     if places == 1:
         return f"Drop the input {shown}, which is constant."
-    if count > 1:
-        dropped = sorted(_solved(beside, d, _PART))
-        names_of = ", ".join(str(called[place])[:40] for place in dropped[:_SHOWN]) + ", …" * (count > _SHOWN)
-        return f"Drop the inputs {names_of}, which follow from the others."
+    if count > 1 and solved_inputs(survey, beside):
+        return (
+            f"Drop the inputs {_listed(sorted(solved_inputs(survey, beside)), called)}, which follow from the others."
+        )
     if count == alone.shape[1]:
         return f"Drop {which}, of which some follow from the others."
     part = "fit_bias" if free.bias else "fit_intercept"
     return f"Drop {which}, a combination of which is constant, or set {part}=False."
 
 
-def _solved(null: np.ndarray, d: int, least: float) -> dict[int, np.ndarray]:
-    """By input the coefficients (d,) or (d + 1,) of what it follows from, for combinations (d, c) or (d + 1, c).
+def solved_inputs(survey: Survey, null: np.ndarray) -> dict[int, np.ndarray]:
+    """By input the coefficients (d + 1,) of the inputs and the constant from which it follows.
 
-    As many inputs as there are combinations are solved for, the last ones that can be; the others do not depend on one
-    another. A last entry beside the inputs is that of a constant.
+    Of combinations (d, c), or (d + 1, c) with a constant, that are zero, each is solved for one input, the last ones
+    that can be; the others do not depend on one another. Empty where that cannot be done.
 
-    >>> _solved(np.array([[2.0], [-1.0], [0.0]]), 2, 1e-6)
+    >>> X = np.array([[1.0, 2.0], [2.0, 4.0]])
+    >>> solved_inputs(Survey.of(X, X[:, 0]), np.array([[2.0], [-1.0]]))
     {1: array([2., 0., 0.])}
     """
+    d, count = len(survey.first), null.shape[1]
+    scale = np.sqrt(np.maximum(np.diagonal(survey.second), 0.0))
+    rest = null[:d] * scale[:, None]
+    rest = rest / np.abs(rest).max(axis=0)
     solved: list[int] = []
-    rest = null / np.abs(null).max(axis=0)
     for place in reversed(range(d)):
-        size = np.abs(rest[place])
-        if len(solved) < null.shape[1] and size.max() > least * np.abs(rest).max():
-            pivot = int(np.argmax(size))
-            column = rest[:, pivot] / rest[place, pivot]
-            rest = rest - np.outer(column, rest[place])
-            rest[:, pivot] = 0.0
+        pivot = int(np.argmax(np.abs(rest[place])))
+        if len(solved) < count and abs(rest[place, pivot]) > _PIVOT:
+            rest = rest - np.outer(rest[:, pivot] / rest[place, pivot], rest[place])
             solved.append(place)
-    coefficients = -null @ np.linalg.inv(null[solved])
+    if len(solved) < count:
+        return {}
+    coefficients = np.zeros((d + 1, count))
+    coefficients[: len(null)] = -null @ np.linalg.inv(null[solved])
     coefficients[solved] = 0.0
     return {place: coefficients[:, c] for c, place in enumerate(solved)}
+
+
+def equations(survey: Survey, null: np.ndarray, names: tuple[str, ...] = (), digits: int = 4) -> str:
+    """What each input that follows from others is, for combinations as of :func:`solved_inputs`; empty if that is long.
+
+    >>> X = np.array([[1.0, 2.0], [2.0, 4.0]])
+    >>> equations(Survey.of(X, X[:, 0]), np.array([[2.0], [-1.0]]), ("dose", "dose2"))
+    'dose2 = 2·dose'
+    """
+    called = [f"x{one}" if isinstance(one, int) else str(one)[:40] for one in _called(survey, names)]
+    scale = np.append(np.sqrt(np.maximum(np.diagonal(survey.second), 0.0)), 1.0)
+    said = []
+    for place, coefficients in sorted(solved_inputs(survey, null).items()):
+        size = np.abs(coefficients) * scale
+        terms = np.flatnonzero(size > _PART * size.max())
+        right = ""
+        for term in terms:
+            number = f"{abs(coefficients[term]):.{digits}g}"
+            product = number if term == len(called) else f"{number}·".replace("1·", "", number == "1") + called[term]
+            right += f" {'−' if coefficients[term] < 0 else '+'} {product}"
+        said.append(f"{called[place]} = {'−' * right.startswith(' −')}{right[3:]}")
+        if len(said) > _EQUATIONS or len(terms) > _TERMS:
+            return ""
+    return f"{', '.join(said[:-1])}{' and ' * (len(said) > 1)}{said[-1]}" if said else ""
 
 
 def dependence_words(survey: Survey, free: Free, names: tuple[str, ...] = ()) -> str:
@@ -128,31 +158,28 @@ def dependence_words(survey: Survey, free: Free, names: tuple[str, ...] = ()) ->
     >>> dependence_words(Survey.of(X, X[:, 0]), Free(bias=True))
     'x2 = x0 − 2·x1 and x3 = 1 in all rows'
     """
+    null = _combinations(survey, constant=free.bias or (free.skip and free.intercept))
+    said = equations(survey, null, names) if null.shape[1] else ""
+    return f"{said} in all rows" if said else ""
+
+
+def near_advice(survey: Survey, null: np.ndarray, names: tuple[str, ...] = ()) -> str:
+    """What to drop where combinations (d + 1, c) of inputs and a constant are next to zero, in one sentence.
+
+    >>> X = np.array([[1.0, 2.0], [2.0, 4.0]])
+    >>> near_advice(Survey.of(X, X[:, 0]), np.array([[2.0], [-1.0], [0.0]]), ("dose", "dose2"))
+    'Drop one of the inputs dose, dose2, of which some all but follow from the others.'
+    """
     called = _called(survey, names)
-    d, constant = len(called), free.bias or (free.skip and free.intercept)
-    null = _combinations(survey, constant=constant)
-    if not null.shape[1]:
-        return ""
-    shown = [f"x{one}" if isinstance(one, int) else str(one)[:40] for one in called]
-    solved = _solved(null, d, _PART)
-    said = [_equation(shown[place], solved[place], shown, survey) for place in sorted(solved)]
-    if len(said) > _EQUATIONS or not all(said):
-        return ""
-    return f"{', '.join(said[:-1])}{' and ' * (len(said) > 1)}{said[-1]} in all rows"
+    solved = sorted(solved_inputs(survey, null))
+    if len(solved) > 1:
+        return f"Drop the inputs {_listed(solved, called)}, which all but follow from the others."
+    places = np.flatnonzero(np.any(null[:-1], axis=1)).tolist()
+    return f"Drop one of the inputs {_listed(places, called)}, of which some all but follow from the others."
 
 
-def _equation(name: str, coefficients: np.ndarray, names: list[str], survey: Survey) -> str:
-    """What an input follows from, as an equation; empty where that has many terms."""
-    scale = np.append(np.sqrt(np.maximum(np.diagonal(survey.second), 0.0)), 1.0)[: len(coefficients)]
-    size = np.abs(coefficients) * scale
-    terms = ""
-    for place in np.flatnonzero(size > _PART * size.max()):
-        value = coefficients[place]
-        number = f"{abs(value):.4g}"
-        word = number if place == len(names) else names[place] if number == "1" else f"{number}·{names[place]}"
-        terms += f" {'−' if value < 0 else '+'} {word}"
-    terms = f"−{terms[3:]}" if terms.startswith(" −") else terms[3:]
-    return f"{name} = {terms}" if np.sum(size > _PART * size.max()) <= _TERMS else ""
+def _listed(places: list[int], called: tuple[Any, ...]) -> str:
+    return ", ".join(str(called[place])[:40] for place in places[:_SHOWN]) + ", …" * (len(places) > _SHOWN)
 
 
 def constant_inputs(survey: Survey, names: tuple[str, ...] = ()) -> str:
@@ -186,7 +213,7 @@ def _shown(combinations: np.ndarray, called: tuple[Any, ...], least: float) -> t
     """The inputs that take part in combinations (d, c), in words, and their number."""
     size = np.abs(combinations).max(axis=1)
     places = np.flatnonzero(size > least * size.max())
-    return ", ".join(str(called[place])[:40] for place in places[:_SHOWN]) + ", …" * (len(places) > _SHOWN), len(places)
+    return _listed(places.tolist(), called), len(places)
 
 
 def _near_combinations(survey: Survey, *, centred: bool) -> np.ndarray:

@@ -21,6 +21,7 @@ from scipy.stats import chi2
 
 from planted.certificates import Uncertainty, crossing_scores, error_ratios, kink_jumps, uncertainty
 from planted.methods._facts import EXACT, LEVERAGE_ENTRIES, LOOSE, NOISELESS, UNEVEN
+from planted.methods._nearly_collinear import NearDependence, near_dependence
 from planted.methods._observations import Observations
 from planted.methods._problem import Problem
 from planted.methods._row_facts import neuron_numbers, open_neurons
@@ -58,6 +59,9 @@ class Errors:
         p-value of noise of one size; NaN where it was not asked.
     given : str
         Up to what the rows determine the weights, in words; empty where up to the canonical form.
+    near, remedy : str
+        Which inputs all but follow from others so that some weights are hardly known, in words, and what to do where
+        they are left open; empty if there are none.
     """
 
     uncertainty: Uncertainty | None
@@ -66,6 +70,8 @@ class Errors:
     precision: float = 0.0
     uneven: float = float("nan")
     given: str = ""
+    near: str = ""
+    remedy: str = ""
 
     @property
     def words(self) -> str:
@@ -77,7 +83,7 @@ class Errors:
         if self.loose:
             which = "output of one neuron is" if self.loose == 1 else f"outputs of {self.loose} neurons are"
             words += f"; the {which} known to a third or worse, so that intervals are approximate"
-        return words
+        return f"{words}; {self.near}" if self.near else words
 
     @property
     def loose(self) -> int:
@@ -98,7 +104,8 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
     least = rounding_noise(network, problem.survey.X, problem.survey.y)
     if problem.in_chunks:
         whole = problem.objective()
-        return _described(problem, network, uncertainty(whole, whole.model.params(network), least_noise=least))
+        errors = uncertainty(whole, whole.model.params(network), least_noise=least)
+        return _described(problem, network, near_dependence(problem, errors, whole.model))
     # Equal rows are one observation each, whose weights have mean one.
     looked = Survey.of(data.X, data.y, data.weight)
     objective = smooth_objective(problem.on(looked), network)
@@ -112,12 +119,14 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
             # Rounding alone is left: what rows hardly see is known as well as the errors say, and only those.
             errors = uncertainty(objective, own, least_noise=least, root=_derivatives(objective, own))
         if relative_loss <= EXACT:
-            return _described(problem, network, errors, uneven)
-        if _crosses(network, errors):
+            return _described(problem, network, NearDependence(errors), uneven)
+        near = near_dependence(problem, errors, objective.model)
+        errors = near.errors
+        if _crosses(network, near):
             meat, along = _noise_scores(objective, errors)
             meat = meat + crossing_scores(errors, data.X, np.outer(weight / np.sum(weight), along))
             errors = uncertainty(objective, own, least_noise=least, meat=meat)
-        return _described(problem, network, _spread(objective, errors), uneven)
+        return _described(problem, network, replace(near, errors=_spread(objective, errors)), uneven)
     factors = weight if data.counted else weight**2
     squared = replace(looked, weight=factors)
     numbers = problem.unknowns
@@ -126,13 +135,14 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
     n = float(np.sum(weight))
     correction = n * problem.n_outputs / max(n * problem.n_outputs - numbers, 1.0)
     meat = scores * (float(np.sum(factors)) / n * correction)
-    errors = uncertainty(objective, own, least_noise=least, meat=meat)
-    if _crosses(network, errors):
+    near = near_dependence(problem, uncertainty(objective, own, least_noise=least, meat=meat), objective.model)
+    errors = near.errors
+    if _crosses(network, near):
         residual = (data.y - network.predict(data.X)).reshape(len(data.y), -1)
         along = (residual @ np.atleast_2d(errors.network.output)) ** 2
         meat = meat + correction * crossing_scores(errors, data.X, along * factors[:, None] / n)
         errors = uncertainty(objective, own, least_noise=least, meat=meat)
-    return _described(problem, network, _spread(objective, errors), uneven)
+    return _described(problem, network, replace(near, errors=_spread(objective, errors)), uneven)
 
 
 def _noise_scores(objective: Any, errors: Uncertainty) -> tuple[np.ndarray, np.ndarray]:
@@ -145,9 +155,12 @@ def _noise_scores(objective: Any, errors: Uncertainty) -> tuple[np.ndarray, np.n
     return np.asarray(noise_scores(objective, point, between)), np.sum(output * (between @ output), axis=0)
 
 
-def _crosses(network: Network, errors: Uncertainty) -> bool:
-    """Whether rows may have changed the side of a kink by amounts that are known."""
-    return bool(errors.determined and network.n_hidden and kink_jumps(network.activation))
+def _crosses(network: Network, near: NearDependence) -> bool:
+    """Whether rows may have changed the side of a kink by amounts that are known.
+
+    Where weights between inputs are hardly known, the scale that they share looks as if it moved every row.
+    """
+    return bool(near.errors.determined and not near.words and network.n_hidden and kink_jumps(network.activation))
 
 
 def _spread(objective: Any, errors: Uncertainty) -> Uncertainty:
@@ -170,8 +183,8 @@ def _derivatives(objective: Any, params: Any) -> np.ndarray:
     return (slopes * np.sqrt(share)[:, None, None]).reshape(-1, slopes.shape[-1])
 
 
-def _described(problem: Problem, network: Network, errors: Uncertainty, uneven: float = float("nan")) -> Errors:
-    symmetric = 0
+def _described(problem: Problem, network: Network, near: NearDependence, uneven: float = float("nan")) -> Errors:
+    errors, symmetric = near.errors, 0
     if network.activation.homogeneity == 2 and network.activation.parity == "even":
         # W and QW with QᵀDQ = D have the same matrix WᵀDW: a symmetry, though no canonical form takes it out.
         k, d = network.n_hidden, problem.n_features + problem.free.bias
@@ -180,7 +193,11 @@ def _described(problem: Problem, network: Network, errors: Uncertainty, uneven: 
     precision = errors.relative_error if errors.determined else 0.0
     undetermined = left_open(errors, symmetric, problem.names, problem.survey.X)
     given = _MATRIX if symmetric and not undetermined else ""
-    return Errors(errors, undetermined, errors.n_parameters - symmetric, precision, uneven, given)
+    if near.advice:
+        undetermined = f"{near.words}, and {undetermined}"
+    return Errors(
+        errors, undetermined, errors.n_parameters - symmetric, precision, uneven, given, near.words, near.advice
+    )
 
 
 def uneven_noise(data: Observations, network: Network | ConvNetwork, seed: int = 0) -> float:

@@ -45,6 +45,9 @@ UNEVEN = 0.01
 """A smaller p-value of noise of one size calls for errors that do without it."""
 LOOSE = 1 / 3
 """The relative error of a neuron's output above which normal intervals of the network are only approximate."""
+UNKNOWN = 1.0
+"""The error of a combination of a neuron's weights, over the length of its other weights per standard deviation of the
+inputs, above which rows leave it open where it may be zero: the loss is no parabola within the error."""
 WEAK = 2.0
 """The factor by which the loss grows at most when a neuron that may be superfluous is taken away."""
 ACCURATE = 0.1
@@ -154,7 +157,8 @@ class Facts:
     unmeasured : tuple of "rivals", "fewer"
         What a time budget left no time for: the comparison with logistic regression, whether fewer neurons would do.
     remedy : str
-        What to do about what is left open, one sentence; empty where more rows in general position are all.
+        What to do about what is left open, or stands for biases, one sentence; empty where more rows in general
+        position are all.
     """
 
     relative_loss: float

@@ -61,7 +61,9 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     undetermined = "" if unique else about.undetermined
     if exact and not undetermined:
         undetermined = exchangeable(network, survey.X)
-    dependence = dependence_advice(survey, problem.free, problem.names) if undetermined else ""
+    dependence = about.remedy
+    if undetermined and not dependence:
+        dependence = dependence_advice(survey, problem.free, problem.names)
     limit = limit_of(survey.X, errors, labels=False) if undetermined and not dependence else Limit()
     why = dependence_words(survey, problem.free, problem.names) if dependence else ""
     undetermined = f"{why}, and {undetermined}" if why else undetermined
@@ -77,7 +79,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         undetermined=limit.reason or undetermined,
         different_rows=len(data.y),
         given=about.given or _without_biases(problem),
-        remedy=dependence or limit.advice,
+        remedy=dependence or limit.advice or ("" if undetermined else _drop_for_biases(problem)),
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         odd_rows="" if exact else _odd_rows(network, data),
@@ -125,6 +127,13 @@ def _without_biases(problem: Problem) -> str:
         return ""
     inputs = constant_inputs(problem.survey, problem.names)
     return f"if it has no biases, for which {inputs} could stand" if inputs else ""
+
+
+def _drop_for_biases(problem: Problem) -> str:
+    """What to drop so that biases can be told from inputs, one sentence; empty where no inputs stand for them."""
+    inputs = constant_inputs(problem.survey, problem.names) if _without_biases(problem) else ""
+    one = "one of " * ("inputs" in inputs)
+    return f"To see whether there are biases, drop {one}{inputs.removesuffix(',')}." if inputs else ""
 
 
 def _odd_rows(network: Network, data: Observations) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from planted.methods._choice import Candidate
+from planted.names import count_of
 
 
 def reason_of(chosen: Candidate, others: Sequence[Candidate], ties: Callable[[Candidate], bool], *, exact: bool) -> str:
@@ -21,17 +22,22 @@ def reason_of(chosen: Candidate, others: Sequence[Candidate], ties: Callable[[Ca
     'of what was compared, nothing simpler explains held-out rows as well'
     >>> reason_of(chosen, [other], lambda other: True, exact=False)
     'of what was compared, 2 tanh neurons, with fewer numbers, explain held-out rows as well, but: less likely'
+    >>> reason_of(chosen, [Candidate(tanh, 3, Free(bias=True), 15, 0.10, 0.01)], lambda other: True, exact=False)
+    'of what was compared, all with 3 neurons, nothing simpler explains held-out rows as well'
     """
+    width = chosen.n_hidden
+    given = width > 0 and all(other.n_hidden == width for other in others)
+    compared = "of what was compared" + f", all with {count_of(width, 'neuron')}" * given
     simpler = [other for other in others if other.n_parameters < chosen.n_parameters and ties(other)]
     if exact and not simpler:
-        return "it explains held-out rows to rounding, and of what was compared nothing simpler does"
+        return f"it explains held-out rows to rounding, and {compared}{',' * given} nothing simpler does"
     if not simpler:
-        words = "of what was compared, nothing simpler explains held-out rows as well"
+        words = f"{compared}, nothing simpler explains held-out rows as well"
     else:
         least = min(simpler, key=lambda other: (other.n_parameters, other.loss))
         verb = "explain" if least.n_hidden > 1 else "explains"
         against = f", but: {least.why}" if least.why else ""
-        words = f"of what was compared, {least.name}, with fewer numbers, {verb} held-out rows as well{against}"
+        words = f"{compared}, {least.name}, with fewer numbers, {verb} held-out rows as well{against}"
     mine = None if chosen.activation is None else chosen.activation.name
     names = [other.activation.name for other in others if other.activation is not None and ties(other)]
     rivals = [name for name in dict.fromkeys(names) if name != mine]

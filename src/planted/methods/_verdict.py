@@ -152,6 +152,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     noise += f"; the rows determine the weights {facts.given}" if facts.given else ""
     others = _others(facts)
     advice = "" if facts.labels or not others else f"If the data has no noise, try {' or '.join(others)}."
+    advice = facts.remedy or advice
     return "estimated", f"{_share(facts)}; {rest}{noise}", advice
 
 

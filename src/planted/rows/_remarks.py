@@ -19,9 +19,10 @@ class Remark:
 
     Attributes
     ----------
-    kind : "constant", "index" or "repeated"
+    kind : "constant", "index", "repeated" or "shifted"
+        A shifted column is a multiple of another plus a constant, a repeated one a multiple.
     columns : tuple of str
-        Of repeated ones, the column and the one that it repeats.
+        Of repeated and shifted ones, the column and the one that it repeats.
     """
 
     kind: str
@@ -40,13 +41,16 @@ class Remark:
             return f"column {name!r} has one value in all rows: it says no more than an intercept; {leave}"
         if self.kind == "index":
             return f"column {name!r} counts the rows: {leave}"
+        if self.kind == "shifted":
+            like = f"column {name!r} is {self.columns[1]!r} times a number, plus a constant"
+            return f"{like}: in neurons with biases their weights cannot be told apart; {leave}"
         return f"column {name!r} repeats {self.columns[1]!r}: their weights cannot be told apart; {leave}"
 
 
 def remarks(X: np.ndarray, names: Sequence[str]) -> tuple[Remark, ...]:
     """What is to be said of the columns of inputs (n, d).
 
-    A column repeats another if it is a multiple of it, plus a constant, to rounding.
+    A column repeats another if it is a multiple of it, to rounding, and is shifted if it is one plus a constant.
 
     >>> X = np.column_stack([np.arange(20.0), np.ones(20), np.sin(np.arange(20.0)), 2 * np.sin(np.arange(20.0))])
     >>> [(remark.kind, remark.columns) for remark in remarks(X, ["id", "one", "u", "v"])]
@@ -67,7 +71,8 @@ def remarks(X: np.ndarray, names: Sequence[str]) -> tuple[Remark, ...]:
         key = _shape(column)
         twin = next((other for other in known.get(key, ()) if _same(column, X[:, other])), None)
         if twin is not None:
-            made.append(Remark("repeated", (name, names[twin])))
+            kind = "repeated" if _multiple(column, X[:, twin]) else "shifted"
+            made.append(Remark(kind, (name, names[twin])))
         else:
             known.setdefault(key, []).append(place)
     return tuple(made)
@@ -107,3 +112,14 @@ def _shape(column: np.ndarray) -> tuple[float, ...]:
 
 def _same(column: np.ndarray, other: np.ndarray) -> bool:
     return bool(np.max(np.abs(_standard(column) - _standard(other))) < 1e-9)
+
+
+def _multiple(column: np.ndarray, other: np.ndarray) -> bool:
+    """Whether a column is a multiple of another one, to rounding.
+
+    >>> _multiple(np.array([2.0, 4.0]), np.array([1.0, 2.0])), _multiple(np.array([2.0, 5.0]), np.array([1.0, 2.0]))
+    (True, False)
+    """
+    a, b = column / np.max(np.abs(column)), other / np.max(np.abs(other))
+    factor = float(a @ b) / float(b @ b)
+    return bool(np.max(np.abs(a - factor * b)) < 1e-9)
