@@ -29,6 +29,7 @@ from planted.methods import (
     certificate,
     in_noise_units,
     in_own_units,
+    observations,
 )
 from planted.numerics.deadline import time_budget
 from planted.numerics.precision import check_process, float64
@@ -195,7 +196,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         looked = self._joined(looked)
         problem = self._problem(in_memory(looked), looked, self.progress or silent)
         with threads_for(inputs.size):
-            self._recover(replace(problem, key=key))
+            self._recover(replace(problem, key=key), rows_observed(looked, len(targets)))
         if unit != 1.0:
             self.result_ = self.result_.in_units(unit)
 
@@ -233,7 +234,7 @@ class PlantedEstimator(Presented, BaseEstimator):
                         f"the search runs on a sample in memory, whose {len(looked.y):,} rows cannot determine "
                         f"{problem.unknowns:,} unknowns; give a larger sample_rows"
                     )
-                self._recover(problem)
+                self._recover(problem, looked.n_rows)
         if unit != 1.0:
             self.result_ = self.result_.in_units(unit)
         self.n_features_in_ = int(np.prod(rows.shape))
@@ -266,8 +267,8 @@ class PlantedEstimator(Presented, BaseEstimator):
         finally:
             journal.close()
 
-    def _recover(self, problem: Problem) -> None:
-        """Width, method, verdict, certificate: the path of every fit."""
+    def _recover(self, problem: Problem, n_rows: int) -> None:
+        """Width, method, verdict, certificate: the path of every fit to so many rows."""
         named = getattr(self, "feature_names_in_", ())
         names = self._names or tuple(named) or getattr(problem.rows, "names", ())
         self.input_names_ = tuple(str(name) for name in names)
@@ -276,7 +277,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         several = self.scales_targets and looked.y.ndim > 1
         if several:
             problem = in_own_units(problem)
-        LOG.info("fitting %s rows of %s inputs by %s", f"{looked.n_rows:,}", looked.first.size, type(self).__name__)
+        LOG.info("fitting %s rows of %s inputs by %s", f"{n_rows:,}", looked.first.size, type(self).__name__)
         problem = self._chosen(problem, method)
         self.n_hidden_ = problem.n_hidden
         plural = "s" * (problem.n_hidden != 1)
@@ -289,7 +290,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         self.result_ = replace(result, verdict=verdict)
         if problem.units is not None:
             self.result_ = self.result_.in_units(problem.units)
-        self.evidence_ = self._evidence(looked.X, looked.y, n_rows=looked.n_rows, weight=looked.weight)
+        self.evidence_ = self._evidence(looked.X, looked.y, n_rows=n_rows, weight=looked.weight)
 
     @property
     def network_(self) -> Any:
@@ -318,6 +319,18 @@ class PlantedEstimator(Presented, BaseEstimator):
         if "result_" not in self.__dict__:
             raise AttributeError(f"this {type(self).__name__} is not fitted yet")
         return self.result_
+
+
+def rows_observed(looked: Survey, given: int) -> int:
+    """How many rows are said to be there: those given, or the sum of weights that are numbers of observations.
+
+    >>> X, y, weight = np.ones((2, 1)), np.arange(2.0), np.array([3.0, 2.0])
+    >>> rows_observed(Survey.of(X, y, weight), 2), rows_observed(Survey.of(X, y, weight / 4), 2)
+    (5, 2)
+    """
+    weight = looked.weight
+    whole = weight is not None and np.array_equal(weight, np.round(weight))
+    return round(looked.total_weight) if whole and observations(looked).counted else given
 
 
 def check_meaning(name: str, value: Any) -> None:

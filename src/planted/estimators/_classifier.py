@@ -308,8 +308,8 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
             problem = replace(problem, alpha=alpha)
         return problem
 
-    def _recover(self, problem: Problem) -> None:
-        super()._recover(problem)
+    def _recover(self, problem: Problem, n_rows: int) -> None:
+        super()._recover(problem, n_rows)
         details = self.result_.details
         self.alpha_ = float(details.get("alpha", 0.0))
         if "alpha_losses" in details:

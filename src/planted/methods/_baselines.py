@@ -128,13 +128,23 @@ class LeftOut:
 
     def better(self, squares: np.ndarray, rival: np.ndarray, extra: int) -> bool:
         """Whether squared errors are lower than a rival's by what `extra` more numbers have to bring."""
-        gap = self.weight * (rival - squares)
-        signs = self.weight * np.sign(gap)
-        if float(np.sum(signs)) > SURE * float(np.linalg.norm(signs)):
+        number = self._number
+        total = float(np.sum(number))
+        gap = self.weight * total / (number * len(number)) * (rival - squares)
+        signs = self.weight / number * np.sign(gap)
+        if float(number @ signs) > SURE * float(np.sqrt(number @ signs**2)):
             return True
-        error = float(np.std(gap)) / np.sqrt(len(gap))
+        mean = float(number @ gap) / total
+        error = float(np.sqrt(number @ (gap - mean) ** 2)) / total
         price = self.loss(squares) * max(extra, 0) * max(np.log(self.n_rows) - 2, 0.0) / self.n_rows
-        return float(np.mean(gap)) > max(RIVAL_ERRORS * error, price)
+        return mean > max(RIVAL_ERRORS * error, price)
+
+    @property
+    def _number(self) -> np.ndarray:
+        """Of observations that each row stands for (s,)."""
+        if self.data.weight is None or not self.data.counted:
+            return np.ones(len(self.some))
+        return self.data.weight[self.some]
 
     def _leverage(self, J: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         weighted = J * np.sqrt(np.repeat(self.weight, shape[1]))[:, None]
@@ -145,8 +155,8 @@ class LeftOut:
 
     def _relative(self, residual: np.ndarray, leverage: np.ndarray) -> np.ndarray:
         # Of a row that stands for several observations, one is left out.
-        number = 1.0 if self.data.weight is None or not self.data.counted else self.data.weight[self.some, None]
-        left_out = residual / (1 - np.minimum(leverage / np.maximum(number, 1.0), _FULL_LEVERAGE))
+        number = np.maximum(self._number, 1.0)[:, None]
+        left_out = residual / (1 - np.minimum(leverage / number, _FULL_LEVERAGE))
         return np.asarray(np.mean(left_out**2 / np.maximum(self.variance, 1e-300), axis=1))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from planted import activations
 from planted.methods._facts import EXPLAINED, WORTH, Cause
+from planted.methods._observations import apart
 from planted.methods._problem import Problem
 from planted.methods._refine import refine
 from planted.methods._rivals import HeldOut, Rival
@@ -45,6 +46,8 @@ def misfit_cause(problem: Problem, network: Network) -> tuple[Cause | None, Netw
     'intercept'
     """
     survey = problem.survey
+    counted = apart(survey.X, survey.y, survey.weight, _ROWS)
+    survey = survey if counted is None else Survey.of(*counted)
     order = random.permutation(random.fold_in(problem.key, 11), len(survey.y))[:_ROWS]
     held = int(_TEST_FRACTION * len(order))
     test, train = order[:held], order[held:]

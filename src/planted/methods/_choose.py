@@ -289,7 +289,7 @@ class _Contest(Sizes):
         # More numbers than the best one has are no reason to be worse by more than one standard error.
         errors = {id(entry): _FINAL_ERRORS if entry.numbers <= best.numbers else 1.0 for entry in finalists}
         tying = [entry for entry in finalists if self.ties(entry, best, errors[id(entry)])]
-        without = [entry for entry in tying if entry.family is None]
+        without = [entry for entry in finalists if entry.family is None and self.as_good(entry, tying)]
         for entry in tying if without else ():
             entry.why = entry.why or "no neuron is needed" * (entry.family is not None)
         if without or self.exact(best) or len(tying) == 1 or passed():

@@ -16,6 +16,8 @@ from planted.networks import Network
 STANDARD_ERRORS = 1.0
 """Standard errors of the mean difference up to which two candidates tie."""
 _LINEAR_ERRORS = 2.5
+# A share of a held-out loss that rounding, or the end of a descent, makes of candidates that are one function.
+_SAME = 1e-6
 
 
 @dataclass(eq=False)
@@ -79,3 +81,8 @@ class Comparison:
         # The best of many networks is better than a linear function by chance alone.
         chance = (errors if entry.family is not None else _LINEAR_ERRORS) * error
         return mean <= max(chance, self.price(entry, best) if entry.family is not None else 0.0)
+
+    def as_good(self, entry: Entry, others: list[Entry]) -> bool:
+        """Whether an entry is one of the others, or explains held-out rows no worse than one with as many numbers."""
+        at_least = self.loss(entry) / (1 + _SAME)
+        return entry in others or any(o.numbers >= entry.numbers and self.loss(o) >= at_least for o in others)

@@ -210,24 +210,27 @@ def uneven_noise(data: Observations, network: Network | ConvNetwork, seed: int =
     """
     flat = data.X.reshape(len(data.X), -1)
     n, d = flat.shape
-    scale = flat.std(axis=0)
-    standard = (flat - flat.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    number = data.weight if data.counted and data.weight is not None else np.ones(n)
+    total = float(np.sum(number))
+    centre = np.average(flat, axis=0, weights=number)
+    scale = np.sqrt(np.average((flat - centre) ** 2, axis=0, weights=number))
+    standard = (flat - centre) / np.where(scale > 0, scale, 1.0)
     if d > _DIRECTIONS:
         standard = standard @ np.random.default_rng(seed).standard_normal((d, _DIRECTIONS)) / np.sqrt(d)
     prediction = np.asarray(network.predict(data.X)).reshape(n, -1)
     sizes = np.linalg.norm(data.y.reshape(n, -1) - prediction, axis=1)
     # Noise of one output may be larger than that of another; it is the change with the inputs that is asked for.
     design = np.column_stack([standard, np.abs(standard), prediction[:, 0]])
-    design = design - design.mean(axis=0)
-    if n < 5 * design.shape[1]:
+    design = (design - np.average(design, axis=0, weights=number)) * np.sqrt(number)[:, None]
+    if total < 5 * design.shape[1]:
         return float("nan")
     left, values, _ = svd(design)
     basis = left[:, values > 1e-9 * max(float(values[0]), 1e-300)]
-    centred = sizes - sizes.mean()
-    total = float(centred @ centred)
-    if total <= 0:
+    centred = (sizes - np.average(sizes, weights=number)) * np.sqrt(number)
+    squares = float(centred @ centred)
+    if squares <= 0:
         return float("nan")
-    return float(chi2.sf(n * float(np.sum((basis.T @ centred) ** 2)) / total, basis.shape[1]))
+    return float(chi2.sf(total * float(np.sum((basis.T @ centred) ** 2)) / squares, basis.shape[1]))
 
 
 def smooth_objective(problem: Problem, network: Any) -> Any:

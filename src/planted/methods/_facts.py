@@ -101,9 +101,10 @@ class Facts:
         Over all rows, relative to the size of the terms that add up to the row; infinite where rows are never explained
         one by one, as labels.
     different_rows : int
-        Rows that differ in an input or the target, of labels all rows; zero where they were not counted.
+        Rows that differ in an input or the target, of labels all rows, and all where equal inputs come with different
+        targets; zero where they were not counted.
     counting_rows : int
-        Distinct rows in which some neuron is active.
+        Distinct rows in which some neuron is active; all rows where equal inputs come with different targets.
     n_parameters : int
         Numbers that the rows have to determine, symmetries taken off.
     undetermined : str

@@ -74,10 +74,10 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     facts = Facts(
         relative_loss=relative,
         largest_residual=worst_row(problem, network) if exact else np.inf,
-        counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
+        counting_rows=_counting(problem, network, data, exact),
         n_parameters=needed,
         undetermined=limit.reason or undetermined,
-        different_rows=len(data.y),
+        different_rows=round(data.number) if data.counted else len(data.y),
         given=about.given or _without_biases(problem),
         remedy=dependence or limit.advice or ("" if undetermined else _drop_for_biases(problem)),
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
@@ -119,6 +119,13 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         details=details,
         squares=squares,
     )
+
+
+def _counting(problem: Problem, network: Network, data: Observations, exact: bool) -> int:
+    """Rows that say something of the weights: without noise, the distinct inputs at which a neuron is active."""
+    if not problem.survey.complete:
+        return problem.survey.n_rows
+    return round(data.number) if data.counted and not exact else counting_rows(network, problem.survey.X)
 
 
 def _without_biases(problem: Problem) -> str:

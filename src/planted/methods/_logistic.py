@@ -1,9 +1,10 @@
 r"""Logistic regression beside a label network, with an ℓ2 penalty chosen as that of networks is.
 
 On standardised inputs it minimises mean cross-entropy + ½ α ‖slopes‖², the intercepts free. Each third of the rows is
-held out once, the same thirds in every fit of these rows. The strength of the lowest cross-entropy there is taken, but
-none where that is worse by less than one standard error. Labels that one linear function tells apart always have a
-penalty: they have no finite answer otherwise, and any network would look good beside it.
+held out once, the same thirds in every fit of these rows; equal rows go together unless their inputs come with both
+labels, as in a table of few values, where each is an observation. The strength of the lowest cross-entropy there is
+taken, but none where that is worse by less than one standard error. Labels that one linear function tells apart always
+have a penalty: they have no finite answer otherwise, and any network would look good beside it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from planted.methods._label_penalty import STRENGTHS
 from planted.methods._label_split import content_keys, standard_error
 from planted.methods._labels import LabelProblem, cross_entropies
+from planted.methods._observations import apart
 from planted.numerics.deadline import passed
 
 # A penalty too weak to matter, so that separable labels have an answer too; and rows that tell the strength, in parts.
@@ -53,11 +55,17 @@ def ridge(fit: Logistic, total: float) -> np.ndarray:
 
 def _strength(problem: LabelProblem, design: np.ndarray, codes: np.ndarray) -> float | None:
     survey = problem.survey
-    keys = content_keys(survey.X, survey.y)
+    counted = apart(design, codes, survey.weight, _ROWS)
+    if counted is None:
+        keys = content_keys(survey.X, survey.y)
+        weight = np.ones(len(codes)) if survey.weight is None else survey.weight
+    else:
+        # Rows of few values are observations each: all of a kind held out at once would leave none to learn it from.
+        design, codes, _ = counted
+        keys, weight = np.random.default_rng(0).random(len(codes)), np.ones(len(codes))
     some = np.argsort(keys, kind="stable")[:_ROWS]
-    design, codes = design[some], codes[some]
+    design, codes, weight = design[some], codes[some], weight[some]
     distinct, place = np.unique(keys[some], return_inverse=True)
-    weight = np.ones(len(some)) if survey.weight is None else survey.weight[some]
     losses = {alpha: np.zeros(len(some)) for alpha in STRENGTHS}
     for part in range(_PARTS):
         test = _PARTS * place // len(distinct) == part

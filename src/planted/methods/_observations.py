@@ -14,6 +14,9 @@ import numpy as np
 
 from planted.rows import Survey
 
+# Observations from which drawing them without and with replacement is the same.
+_MANY = 10**8
+
 
 class Observations(NamedTuple):
     """Distinct rows (x, y) with their weights.
@@ -58,6 +61,33 @@ def observations(survey: Survey) -> Observations:
     if weight is not None and not counted:
         weight = None if np.all(weight == weight[0]) else weight / np.mean(weight)
     return Observations(X, y, weight, counted)
+
+
+def apart(
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, most: int
+) -> tuple[np.ndarray, np.ndarray, None] | None:
+    """One row for each observation, where weights are numbers of them; None where they are not, or not whole numbers.
+
+    Rows come in an order of their own, however they were given. Of more than `most` observations so many are drawn.
+
+    >>> X, y = np.array([[2.0], [1.0], [1.0]]), np.array([0.0, 5.0, 6.0])
+    >>> apart(X, y, np.array([1.0, 3.0, 1.0]), 10)[1]
+    array([5., 5., 5., 6., 0.])
+    >>> apart(X[:2], y[:2], np.array([1.0, 3.0]), 10) is None
+    True
+    """
+    X, y, weight = joined_rows(X, y, weight)
+    if weight is None or np.any(weight != np.round(weight)) or len(equal_rows(X)[0]) == len(X):
+        return None
+    order = np.lexsort(np.column_stack([X.reshape(len(y), -1), y]).T[::-1])
+    number = np.asarray(weight, int)[order]
+    total = int(np.sum(number))
+    if total > most:
+        rng = np.random.default_rng(0)
+        few = total < _MANY
+        number = rng.multivariate_hypergeometric(number, most) if few else rng.multinomial(most, number / total)
+    places = np.repeat(order, number)
+    return X[places], y[places], None
 
 
 def joined_rows(

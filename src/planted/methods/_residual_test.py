@@ -84,7 +84,8 @@ def residual_p_value(
     rng = np.random.default_rng(seed)
     probes = max(PROBES // m, LEAST_PROBES)
     count = min(n, LARGE_ROWS if large else max(ROWS_PER_UNKNOWN * (unknowns + probes * m) // m, TESTED_ROWS))
-    spare = count * m - (0 if large else unknowns)
+    observed = int(count * data.number / n) if counted else count
+    spare = observed * m - (0 if large else unknowns)
     probes = min(probes, spare // (ROWS_PER_PROBE * m))
     if probes < LEAST_PROBES:
         return float("nan")
@@ -98,6 +99,9 @@ def residual_p_value(
     G = probe_values(network, rows, probes, constant=not (intercept or large), rng=rng)
     each = np.einsum("np,ab->napb", G, np.eye(m)).reshape(count, m, -1)
     cleared = _cleared(residual * root, each * root[:, :, None], J * root[:, :, None])
+    if not cleared.probes.any():
+        # The network's own parts are every function of these inputs.
+        return 1.0
     return _p_value(cleared, weight[some] if counted and weight is not None else np.ones(count))
 
 

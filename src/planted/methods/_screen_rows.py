@@ -14,6 +14,7 @@ import numpy as np
 
 from planted import activations
 from planted.activations import Activation
+from planted.methods._observations import apart
 from planted.methods._problem import Free, Problem
 from planted.networks import Network
 from planted.numerics import random
@@ -136,7 +137,10 @@ class Table:
 
     def __init__(self, problem: Problem, key: np.ndarray) -> None:
         survey, self.progress = problem.survey, problem.progress
-        X, y, weight = _joined(survey.X.reshape(len(survey.y), -1), survey.y.reshape(len(survey.y), -1), survey.weight)
+        given = survey.X.reshape(len(survey.y), -1), survey.y.reshape(len(survey.y), -1), survey.weight
+        counted = apart(*given, _MOST_ROWS)
+        # No copy of an observation is fitted while another is held out; where rows are counted, each is an observation.
+        X, y, weight = _joined(*given) if counted is None else (*counted[:2], np.ones(len(counted[1])))
         order = random.permutation(key, len(y))[:_MOST_ROWS]
         self.X, targets, weight = X[order], y[order], weight[order]
         self.weighted = bool(np.ptp(weight) > 0)
@@ -271,7 +275,7 @@ class Table:
 
 
 def _joined(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct rows in an order of their own with the sums of their weights: no row is fitted and held out at once."""
+    """Distinct rows in an order of their own with the sums of their weights."""
     rows = np.ascontiguousarray(np.column_stack([X, y])) + 0.0
     as_one = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
     _, places, group = np.unique(as_one, return_index=True, return_inverse=True)
