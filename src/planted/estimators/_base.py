@@ -27,7 +27,7 @@ from planted.numerics.progress import Progress, silent
 from planted.numerics.reading import brief_errors, shortened
 from planted.numerics.seeding import words_from
 from planted.numerics.threads import threads_for
-from planted.numerics.validation import check_plain
+from planted.numerics.validation import check_plain, check_present
 from planted.pages import Evidence
 from planted.rows import (
     ChunkedRows,
@@ -165,6 +165,7 @@ class PlantedEstimator(Presented, BaseEstimator):
             else:
                 for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
                     check_meaning(name, value)
+                check_present("X", X)
                 if options:
                     raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
                 self._fit_arrays(key, X, y, sample_weight)
