@@ -27,7 +27,7 @@ from planted.numerics.progress import Progress, silent
 from planted.numerics.reading import brief_errors, shortened
 from planted.numerics.seeding import words_from
 from planted.numerics.threads import threads_for
-from planted.numerics.validation import check_plain, check_present
+from planted.numerics.validation import check_plain
 from planted.pages import Evidence
 from planted.rows import (
     ChunkedRows,
@@ -314,6 +314,21 @@ def check_meaning(name: str, value: Any) -> None:
     """
     if isinstance(value, np.ma.MaskedArray) or getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M"):
         check_plain(name, value)
+
+
+def check_present(name: str, value: Any) -> None:
+    """Raise a ValueError for missing values in an array, with what to do about them.
+
+    >>> check_present("X", np.array([[1.0], [np.nan]]))
+    Traceback (most recent call last):
+    ValueError: X has missing values (NaN), the first in row 1: leave such rows out, or fill in what is missing
+    """
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or not value.ndim:
+        return
+    missing = np.isnan(value).reshape(len(value), -1).any(axis=1)
+    if missing.any():
+        where = f"{name} has missing values (NaN), the first in row {int(np.argmax(missing))}"
+        raise ValueError(f"{where}: leave such rows out, or fill in what is missing")
 
 
 def check_scale(largest: float) -> None:

@@ -23,21 +23,6 @@ def check_plain(name: str, value: Any) -> None:
         raise ValueError(f"{name} holds {words[kind]}, not real numbers")
 
 
-def check_present(name: str, value: Any) -> None:
-    """Raise a ValueError for missing values in an array, with what to do about them.
-
-    >>> check_present("X", np.array([[1.0], [np.nan]]))
-    Traceback (most recent call last):
-    ValueError: X has missing values (NaN), the first in row 1: leave such rows out, or fill in what is missing
-    """
-    if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or not value.ndim:
-        return
-    missing = np.isnan(value).reshape(len(value), -1).any(axis=1)
-    if missing.any():
-        where = f"{name} has missing values (NaN), the first in row {int(np.argmax(missing))}"
-        raise ValueError(f"{where}: leave such rows out, or fill in what is missing")
-
-
 def as_matrix(name: str, value: ArrayLike, ndim: int = 2) -> np.ndarray:
     """`value` as a finite float64 array with `ndim` dimensions.
 
