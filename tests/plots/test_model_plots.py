@@ -134,4 +134,4 @@ def test_several_targets_have_the_score_of_the_command_and_their_units(tmp_path,
     save_model(tmp_path / "two.png", SavedModel(network, None), X, y)
     titles = {axis.get_title(): axis.get_xlabel() for axis in drawn[0].axes}
     score = 1 - np.mean((y - network.predict(X)) ** 2) / np.mean(np.var(y, axis=0))
-    assert titles[f"R² {score:.4g}"] == "observed, in standard deviations of each target"
+    assert titles[f"R² {score:.4g}"] == "observed,\nin standard deviations of each target"

@@ -116,6 +116,15 @@ class Source:
         for sentence in self.remarks:
             typer.echo(f"planted: {sentence}", err=True)
 
+    def asking_for_classes(self) -> Source:
+        """The same with a remark where the values to be fitted are 0 and 1, which often stand for classes."""
+        import numpy as np
+
+        if set(np.unique(self.y)) != {0, 1}:
+            return self
+        remark = "the target has only the values 0 and 1; if these are classes, add --task classification"
+        return replace(self, remarks=(*self.remarks, remark))
+
     def done(self) -> None:
         """Remove the checkpoint, if there is one: the result is safe."""
         if self.options.get("checkpoint") is not None:
@@ -198,7 +207,11 @@ class Place:
         targets = names_in(self.target)
         columns = None if self.features is None else names_in(self.features)
         if self.engine == "memory":
-            yield self._arrays(patch, patches) if conv else self._table(targets, columns, labels)
+            if conv:
+                yield self._arrays(patch, patches)
+            else:
+                source = self._table(targets, columns, labels)
+                yield source if labels else source.asking_for_classes()
             return
         if self.table != Columns():
             raise ValueError(

@@ -80,7 +80,7 @@ def make_trained(
     --------
     >>> data = make_trained(100, 3, source="iris", activation="tanh", random_state=0)
     >>> data.X.shape, data.teacher
-    ((100, 4), Network(3 tanh neurons, 4 inputs, biases))
+    ((100, 4), Network(3 tanh neurons, 4 inputs, biases, intercept))
     """
     n, k = count("n_samples", n_samples), count("n_hidden", n_hidden)
     non_negative("noise", noise)

@@ -175,6 +175,7 @@ class PlantedEstimator(Presented, BaseEstimator):
             else:
                 for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
                     check_meaning(name, value)
+                check_present("X", X)
                 if options:
                     raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
                 self._fit_arrays(key, X, y, sample_weight)
@@ -342,6 +343,21 @@ def check_meaning(name: str, value: Any) -> None:
     """
     if isinstance(value, np.ma.MaskedArray) or getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M"):
         check_plain(name, value)
+
+
+def check_present(name: str, value: Any) -> None:
+    """Raise a ValueError for missing values in an array, with what to do about them.
+
+    >>> check_present("X", np.array([[1.0], [np.nan]]))
+    Traceback (most recent call last):
+    ValueError: X has missing values (NaN), the first in row 1: leave such rows out, or fill in what is missing
+    """
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or not value.ndim:
+        return
+    missing = np.isnan(value).reshape(len(value), -1).any(axis=1)
+    if missing.any():
+        where = f"{name} has missing values (NaN), the first in row {int(np.argmax(missing))}"
+        raise ValueError(f"{where}: leave such rows out, or fill in what is missing")
 
 
 def check_scale(largest: float) -> None:

@@ -13,6 +13,7 @@ from sklearn.base import is_classifier
 
 from planted.datasets import Table, read_inputs
 from planted.networks import ConvNetwork, Network, Signature, load_model, model_signature, versions
+from planted.numerics.reading import shortened
 from planted.rows import Encoding, is_frame
 
 
@@ -53,6 +54,16 @@ def signature_of(estimator: Any, **known: Any) -> Signature:
     return replace(made, **{name: value for name, value in known.items() if value})
 
 
+def _few(names: tuple[str, ...]) -> str:
+    """Up to four names, and how many more there are.
+
+    >>> _few(("a", "b")), _few(tuple("abcdef"))
+    ('a, b', 'a, b, c, d and 2 more')
+    """
+    shown = ", ".join(shortened(name, 24) for name in names[:4])
+    return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"
+
+
 def _default_targets(network: Any) -> tuple[str, ...]:
     m = getattr(network, "n_outputs", 1)
     return ("y",) if m == 1 else tuple(f"y{i}" for i in range(m))
@@ -84,6 +95,10 @@ class SavedModel:
 
     network: Network | ConvNetwork
     signature: Signature | None
+
+    def __repr__(self) -> str:
+        of = "" if self.signature is None else f" of {_few(self.signature.targets)} from {_few(self.signature.inputs)}"
+        return f"{type(self).__name__}({self.network!r}{of})"
 
     @property
     def labels(self) -> bool:

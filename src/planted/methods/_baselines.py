@@ -221,9 +221,10 @@ def linear_p_value(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = Non
         for part in (X, y)
     )
     scale = np.linalg.norm(inputs, axis=0)
-    left, values, _ = svd(inputs / np.where(scale > 0, scale, 1.0))
-    basis = left[:, values > _VANISHING * max(float(values[0]), 1e-300)]
-    rank = basis.shape[1]
+    inputs = inputs / np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(inputs.T @ inputs)
+    known = values > _VANISHING * max(float(values[-1]), 1e-300)
+    basis, rank = inputs @ (vectors[:, known] / np.sqrt(values[known])), int(np.sum(known))
     total = np.sum(targets**2, axis=0)
     fitted = np.sum((basis.T @ targets) ** 2, axis=0)
     if n <= rank + 1 or not rank or not np.all(total > 0):

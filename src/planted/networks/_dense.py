@@ -320,7 +320,7 @@ class Network(Kind):
 
         >>> net = Network([[1.0, 2.0], [-2.0, -4.0], [0.0, 0.0]], [1.0, -0.5, 3.0], bias=[1.0, -2.0, 1.0])
         >>> net.simplify()                       # max(z, 0) − max(−z, 0) + 3 = z + 3
-        Network(no neurons, 2 inputs, biases, linear part)
+        Network(no neurons, 2 inputs, biases, linear part, intercept)
         """
         return simplify(self, tolerance)
 
@@ -361,7 +361,9 @@ class Network(Kind):
 
     def __repr__(self) -> str:
         outputs = f", {count_of(self.n_outputs, 'output')}" if self.output.ndim > 1 else ""
-        extras = ("" if self.bias is None else ", biases") + ("" if self.skip is None else ", linear part")
+        there = (self.bias is not None, self.skip is not None, bool(np.any(self.intercept)))
+        names = ("biases", "linear part", "intercept")
+        extras = "".join(f", {name}" for name, part in zip(names, there, strict=True) if part)
         k, d = self.n_hidden, self.n_features
         neurons = count_of(k, f"{self.activation.name} neuron") if k else "no neurons"
         return f"Network({neurons}, {count_of(d, 'input')}{outputs}{extras})"

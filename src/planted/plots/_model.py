@@ -182,7 +182,9 @@ def plot_weights(network: Any, scale: np.ndarray, order: np.ndarray, names: Sequ
     image = axis.imshow(table, cmap="RdBu_r", vmin=-size, vmax=size, aspect="auto")
     axis.set_xticks(range(len(order)), [str(i + 1) for i in range(len(order))])
     axis.set_yticks(range(len(large)), [_short(names[j]) for j in large], fontsize=8)
-    axis.set(xlabel="neuron, strongest first", title="weights per standard deviation")
+    some = f", the largest {len(large)} of {made.n_features} inputs" if len(large) < made.n_features else ""
+    axis.set(xlabel="neuron, strongest first")
+    axis.set_title(f"weights per standard deviation{some}", fontsize=9 if some else None)
     axis.figure.colorbar(image, ax=axis, shrink=0.8)
 
 
@@ -246,6 +248,8 @@ def save_model(
     for place, i in enumerate(neurons):
         axis = spare.pop(0)
         plot_response(shown, int(i), axis, rows=codes is None, activation=network.activation)
+        inside = "filter · patch" if filters else "weights · inputs" + " + bias" * (network.bias is not None)
+        axis.set(xlabel=inside, ylabel=f"added to {_output(model, int(shown.leading[i]))}")
         what = f"patch {i}" if filters else f"neuron {place + 1}"
         axis.set_title(f"{what}: strength {shown.strength[i]:.3g}, active in {100 * shown.active[i]:.0f} %", fontsize=9)
     if len(neurons):
@@ -257,6 +261,26 @@ def save_model(
     more = f"; {count_of(hidden, 'weaker neuron is', 'weaker neurons are')} not drawn" if hidden > 0 else ""
     figure.suptitle(f"{network}, {count_of(len(X), 'row')}{more}", fontsize=10)
     save_figure(figure, path)
+
+
+def _output(model: Any, i: int) -> str:
+    """What output i of a model is of, in words.
+
+    >>> from planted import Network
+    >>> from planted.estimators import SavedModel
+    >>> _output(SavedModel(Network([[1.0]], [[1.0], [2.0]]), None), 1)
+    'output 1'
+    """
+    sign = model.signature
+    if getattr(model.network, "n_outputs", 1) == 1 and not model.labels:
+        return "the output"
+    if sign is None:
+        return f"output {i}"
+    if not model.labels:
+        return _short(str(sign.targets[i])) if i < len(sign.targets) else f"output {i}"
+    # With two classes there is one output, which speaks for the second.
+    name = sign.classes[1 if len(sign.classes) == 2 else i]
+    return f"the {'log-odds' if sign.link == 'logit' else 'probability'} of {_short(str(name))}"
 
 
 def _below(axes: Any, model: Any, X: Any, values: np.ndarray, y: Any, codes: np.ndarray | None) -> None:
@@ -276,7 +300,7 @@ def _below(axes: Any, model: Any, X: Any, values: np.ndarray, y: Any, codes: np.
     plot_residuals(predicted, observed, axes[1])
     plot_histogram(observed - predicted, axes[2])
     for axis in axes if truth.shape[1] > 1 else ():
-        axis.set_xlabel(f"{axis.get_xlabel()}, in standard deviations of each target")
+        axis.set_xlabel(f"{axis.get_xlabel()},\nin standard deviations of each target")
 
 
 def _confusion(guess: np.ndarray, codes: np.ndarray, classes: Sequence[Any], axis: Any) -> None:
