@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax, xlogy
+from scipy.special import log_softmax
 
 from planted.methods._facts import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS
 from planted.methods._label_split import standard_error
@@ -63,7 +63,7 @@ def _compared(
     weight = None if survey.weight is None else survey.weight[some]
     codes = survey.y[some].astype(int)
     shares = problem.shares
-    entropy = max(-float(np.sum(xlogy(shares, shares))), 1e-300)
+    entropy = float(np.average(-np.log(shares[codes]), weights=weight))
     factor = _factors(problem)[codes]
     own = _network_losses(problem, network, some)
     linear = _linear_losses(problem, fit, some)
