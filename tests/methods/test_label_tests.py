@@ -7,7 +7,11 @@ from scipy.stats import kstest
 
 from planted import Network
 from planted.methods import Free, LabelProblem
+from planted.methods._label_causes import label_cause
+from planted.methods._label_held_out import _compared
+from planted.methods._label_split import held_out
 from planted.methods._label_test import label_p_value
+from planted.methods._logistic import logistic_regression
 
 
 @pytest.mark.parametrize("intercept", [-3.0, -4.0])
@@ -34,3 +38,29 @@ def test_probes_that_a_few_labels_decide_are_left_out():
         problem = LabelProblem.of(X, y, 1, "sigmoid", link="logit", free=Free(True, True))
         values.append(label_p_value(problem, rare))
     assert np.min(values) > 1e-3
+
+
+def test_causes_are_scored_against_the_shares_of_the_part_that_was_fitted(monkeypatch):
+    """A network that gives these shares explains nothing of the rest, however rare a class is there."""
+    rng = np.random.default_rng(67)
+    X = rng.standard_normal((600, 2))
+    y = (rng.random(600) < 0.05).astype(float)
+    weight = np.where(y == 1, 1.0, 2.0)
+    train, test = held_out(X, y)
+    weight[test] *= np.where(y[test] == 1, 1.0, 5.0)
+    share = np.average(y[train], weights=weight[train])
+    constant = Network([[0.0, 0.0]], [1.0], "sigmoid", bias=[np.log(share / (1 - share))])
+    monkeypatch.setattr("planted.methods._label_causes._descended", lambda problem, network: network)
+    monkeypatch.setattr("planted.methods._label_causes._changes", lambda part: iter(()))
+    problem = LabelProblem.of(X, y, 1, "sigmoid", free=Free(bias=True), sample_weight=weight)
+    assert label_cause(problem, constant).before == pytest.approx(1.0)
+
+
+def test_losses_of_some_rows_left_out_are_over_that_of_the_shares_there():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 1))
+    y = (rng.random(400) < 0.03).astype(float)
+    problem = LabelProblem.of(X, y, 1, "sigmoid", free=Free(bias=True))
+    few = np.flatnonzero(y == 0)[:50]
+    constant = Network([[0.0]], [1.0], "sigmoid", bias=[np.log(y.mean() / (1 - y.mean()))])
+    assert _compared(problem, constant, 2, logistic_regression(problem), few)["mean_loss"] == pytest.approx(1, abs=0.01)

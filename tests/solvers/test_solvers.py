@@ -258,3 +258,13 @@ def test_lbfgs_does_not_stop_at_zero_where_losses_are_negative():
     early = solvers.lbfgs(G, run.params + 0.02, target=0.0)
     assert early.value <= 0
     assert early.gradient_norm > 1e-4
+
+
+def test_newton_steps_end_where_the_curvature_has_vanished():
+    """Probabilities of labels that are next to zero leave a curvature with fewer digits than a float has."""
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    loss = objectives.Squared(X, X[:, 0], "tanh")
+    start = {"weights": np.ones((1, 2)), "output": np.ones(1)}
+    row = np.array([1.0, 2.0, 0.0])
+    run = solvers.sample_newton(loss, lambda params: 1e-318 * np.outer(row, row), start)
+    np.testing.assert_array_equal(run.params["weights"], start["weights"])

@@ -80,7 +80,8 @@ class Cause:
         To what: the free part ("intercept", "bias" or "skip"), the activation, the number of neurons; that number for
         "parts", which has more neurons, biases and an intercept at once.
     before, after : float
-        Mean squared errors of the network and of that fit (of the best one for "other") over the variance.
+        Losses there of the network and of that fit (of the best one for "other"): squared errors over the variance,
+        cross-entropies over that of the shares that classes have in the part.
     """
 
     kind: str

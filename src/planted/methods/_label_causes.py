@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 
 from planted import activations
 from planted.methods._facts import Cause
@@ -58,9 +57,9 @@ def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
 
     own = losses(part, _descended(part, network))
     rivals = [Rival(kind, value, losses(asked, _fit(asked))) for kind, value, asked in _changes(part)]
-    shares = part.shares
-    entropy = max(-float(np.sum(xlogy(shares, shares))), 1e-300)
-    return HeldOut(entropy, _WORTH, by_weight, factor=factor).cause(own, rivals)[0]
+    shares = np.broadcast_to(part.shares, (len(test), problem.n_classes))
+    plain = float(np.average(cross_entropies(shares, survey.y[test]), weights=by_weight))
+    return HeldOut(plain, _WORTH, by_weight, factor=factor).cause(own, rivals)[0]
 
 
 def _changes(part: LabelProblem) -> Iterator[tuple[str, str, LabelProblem]]:

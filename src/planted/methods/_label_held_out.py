@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax, xlogy
+from scipy.special import log_softmax
 
 from planted.methods._baselines import linear_p_value
 from planted.methods._facts import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS, WORTH
@@ -64,7 +64,7 @@ def _compared(
     weight = None if survey.weight is None else survey.weight[some]
     codes = survey.y[some].astype(int)
     shares = problem.shares
-    entropy = max(-float(np.sum(xlogy(shares, shares))), 1e-300)
+    entropy = float(np.average(-np.log(shares[codes]), weights=weight))
     factor = _factors(problem)[codes]
     own = _network_losses(problem, network, some)
     constant = -np.log(np.maximum(shares[codes] * total - factor, _LEAST) / (total - factor))

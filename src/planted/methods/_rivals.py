@@ -29,7 +29,7 @@ class HeldOut:
     Attributes
     ----------
     unit : float
-        The mean loss of the plainest prediction: the variance, or the entropy of the classes.
+        The mean loss there of the plainest prediction: the variance, or the cross-entropy of the classes' shares.
     worth : float
         A gain that is a smaller share of the loss than this explains nothing, however sure it is.
     weight : array (t,), optional

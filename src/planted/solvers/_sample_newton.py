@@ -24,6 +24,8 @@ from planted.solvers._result import Descent
 # Values that differ by less than this fraction are equal up to the rounding of a sum.
 _ROUNDING = 1e-13
 _VANISHING = 1e-10
+# Curvature below this is none: units of less would overflow.
+_LEAST = 1e-280
 # Curvature is computed again when the parameters have moved by this fraction since: within that it hardly differs, and
 # what limits the pace is the sample that it comes from.
 _MOVED = 1e-2
@@ -34,9 +36,11 @@ class _Curvature:
 
     def __init__(self, matrix: np.ndarray, at: np.ndarray) -> None:
         self.at = at
-        self.unit = 1 / np.sqrt(np.maximum(np.diagonal(matrix), 1e-12 * max(np.max(np.diagonal(matrix)), 1e-300)))
+        diagonal = np.diagonal(matrix)
+        self.unit = 1 / np.sqrt(np.maximum(diagonal, 1e-12 * max(np.max(diagonal), _LEAST)))
         values, vectors = np.linalg.eigh(matrix * np.outer(self.unit, self.unit))
-        positive = values > _VANISHING * max(values[-1], 1e-300)
+        # In these units the largest eigenvalue is at least one, unless there is no curvature at all.
+        positive = values > _VANISHING * max(values[-1], 1.0)
         self.values, self.vectors = values[positive], vectors[:, positive]
 
     def step(self, gradient: np.ndarray, damping: float) -> np.ndarray:
