@@ -57,7 +57,9 @@ def choose_label_network(
     least = replace(part, n_hidden=widths[0])
     options = [replace(part.free, bias=bias) for bias in biases]
     # Biases are no question for rows that are fewer than the numbers.
-    options = [free for free in options if free == options[0] or replace(least, free=free).unknowns < len(train)]
+    options = [
+        free for free in options if free == options[0] or replace(least, free=free).unknowns < part.survey.total_weight
+    ]
     if len(widths) * len(options) == 1:
         return None
     by_weight = None if survey.weight is None else survey.weight[test]
