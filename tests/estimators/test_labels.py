@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from planted import Network, PlantedClassifier, match, objectives
 from planted.certificates import uncertainty
 from planted.cli._main import app
-from planted.methods import LABELS, Free, LabelProblem, choose_label_width
+from planted.methods import LABELS, Free, LabelProblem, choose_label_network
 from planted.methods._label_causes import label_cause
 from planted.methods._label_runaway import runaway
 from planted.methods._label_split import held_out
@@ -220,9 +220,20 @@ def test_two_neurons_are_found_whatever_the_seed(seed):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_neurons_that_explain_only_together_are_found_whatever_the_seed(seed):
     X, y = exclusive(3)
-    width, losses = choose_label_width(with_biases(X, y, "relu", seed), LABELS["logit"], 3)
-    assert width == 3
-    assert losses[3] < losses[1]
+    choice = choose_label_network(with_biases(X, y, "relu", seed), LABELS["logit"], [1, 2, 3], [True])
+    assert choice.chosen.n_hidden == 3
+    assert choice.width_losses[3] < choice.width_losses[1]
+
+
+@pytest.mark.parametrize(("bias", "chosen"), [(-3.0, True), (0.0, False)])
+def test_biases_are_decided_by_held_out_rows(bias, chosen):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 1))
+    y = (rng.random(500) < expit(2 * X[:, 0] + bias)).astype(int)
+    est = PlantedClassifier(1, restarts=1, random_state=0).fit(X, y)
+    assert (est.network_.bias is not None) == est.choice_.chosen.free.bias == chosen
+    assert (est.link_, est.result_.status) == ("mean", "estimated")
+    assert [one.free.bias for one in est.choice_.candidates] == [False, True]
 
 
 def test_noise_has_one_neuron_where_that_is_far_off_on_rows_held_out():
@@ -300,7 +311,7 @@ def test_penalised_logistic_regression_is_that_of_scikit_learn():
     """One neuron of link "mean" is logistic regression: ½α‖w‖² on a mean is C = 1/(nα)."""
     X, y = drawn(TWO, 400)
     X = X / X.std(axis=0)
-    est = PlantedClassifier(1, link="mean", alpha=0.1, random_state=0).fit(X, y)
+    est = PlantedClassifier(1, fit_bias=False, link="mean", alpha=0.1, random_state=0).fit(X, y)
     other = LogisticRegression(C=1 / (400 * 0.1), fit_intercept=False, tol=1e-10).fit(X, y)
     np.testing.assert_allclose(est.network_.weights, other.coef_, rtol=1e-4)
     assert "intervals are biased" in est.result_.reason or est.result_.status != "estimated"
@@ -312,7 +323,9 @@ def test_errors_of_a_penalised_fit_are_those_of_its_own_coordinates(activation):
     """B⁻¹AB⁻¹ at the minimum itself, carried to the canonical network by finite differences."""
     X, y = drawn(TWO, 500)
     problem = LabelProblem.of(X, y, 1, activation, link="logit", alpha=0.05)
-    est = PlantedClassifier(1, activation, link="logit", fit_intercept=False, alpha=0.05, random_state=0).fit(X, y)
+    est = PlantedClassifier(1, activation, False, link="logit", fit_intercept=False, alpha=0.05, random_state=0).fit(
+        X, y
+    )
     loss = problem.objective()
     params = problem.params(est.network_)
     model, flat = loss.model, objectives.Flat(loss, params)

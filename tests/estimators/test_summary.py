@@ -180,3 +180,12 @@ def test_scores_of_labels_to_first_order_are_said_to_be(tmp_path):
     page = est.report(tmp_path / "page.html").read_text()
     assert "explained deviance of rows left out one by one, this network (to first order, without refits)" in page
     assert "a linear function (to first order, without refits)" in page
+
+
+def test_what_active_means_is_said_of_neurons_with_two_ends():
+    from planted import Network
+    from planted.estimators._summary import _neuron_notes
+
+    parts = [{"active in": 0.1}]
+    assert any("on its slope" in note for note in _neuron_notes(Network([[1.0]], [1.0], "sigmoid"), parts, 0))
+    assert not any("on its slope" in note for note in _neuron_notes(Network([[1.0]], [1.0], "relu"), parts, 0))

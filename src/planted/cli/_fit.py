@@ -161,7 +161,7 @@ def fit(
         options |= {"n_hidden": _width(hidden)}
         parts = {"fit_bias": bias, "fit_intercept": intercept, "fit_skip": skip}
         options |= (
-            for_labels | {"fit_bias": bool(bias)}
+            for_labels | {"fit_bias": "auto" if bias is None else bias}
             if labels
             else {name: "auto" if part is None else part for name, part in parts.items()}
             | {"method": method, "inputs": law}

@@ -13,16 +13,17 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
-from planted.estimators._base import PlantedEstimator, checked_budget, checked_width
+from planted.estimators._base import PlantedEstimator, checked_budget, checked_part, checked_width, is_auto
 from planted.estimators._tables import coded_table
 from planted.methods import (
     LABELS,
+    Choice,
     Free,
     LabelProblem,
     Method,
     Problem,
     choose_label_alpha,
-    choose_label_width,
+    choose_label_network,
     class_probabilities,
 )
 from planted.names import LABEL_LOSSES, LABEL_SOLVERS, LINKS, unknown
@@ -53,8 +54,9 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         more than the price of a neuron's numbers.
     activation : str, Activation or callable
         φ; into [0, 1] for `link="mean"`: "sigmoid", "tanh_probability", "erf_probability" or one's own.
-    fit_bias : bool
-        Whether neurons have biases.
+    fit_bias : bool or "auto"
+        Whether neurons have biases; "auto" takes them if the labels become more likely by more than the price of their
+        numbers, and held-out ones not less likely.
     restarts : int
         Random starts tried beside the tensor start; with `link="logit"` up to 2 (restarts + 1) of them.
     random_state : None, int or RandomState
@@ -99,8 +101,11 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     certificate_ : Certificate
         Of the loss at the network.
     n_hidden_ : int
+    choice_ : Choice
+        The networks that were compared where width or biases were left open, with held-out cross-entropies, a row
+        costing at most 7, and why one was chosen.
     width_losses_ : dict
-        Held-out cross-entropy by width, a row costing at most 7, when n_hidden="auto".
+        The lowest of these by width.
     alpha_ : float
         Strength of the penalty that was used.
     alpha_losses_ : dict
@@ -123,6 +128,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
 
     scales_targets = False
 
+    choice_: Choice
     classes_: np.ndarray
     link_: str
     alpha_: float
@@ -133,7 +139,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         self,
         n_hidden: Any = "auto",
         activation: Any = "sigmoid",
-        fit_bias: bool = False,
+        fit_bias: Any = "auto",
         restarts: int = 4,
         random_state: Any = None,
         progress: Any = None,
@@ -177,9 +183,9 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         ):
             if not isinstance(name, str) or name not in names:
                 raise ValueError(unknown(kind, name, names))
-        for name in ("fit_bias", "split"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
+        checked_part("fit_bias", self.fit_bias)
+        if not isinstance(self.split, (bool, np.bool_)):
+            raise ValueError(f"split must be True or False, not {self.split!r}")
         number = isinstance(self.restarts, (int, np.integer)) and not isinstance(self.restarts, bool)
         if not (number and 0 <= self.restarts <= _MOST_RESTARTS):
             raise ValueError(f"restarts must be an integer from 0 to {_MOST_RESTARTS:,}, not {self.restarts!r}")
@@ -281,7 +287,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
             survey=looked,
             n_hidden=1 if self.n_hidden == "auto" else int(self.n_hidden),
             activation=activations.get(self.activation),
-            free=Free(bool(self.fit_bias), intercept),
+            free=Free(not is_auto(self.fit_bias) and bool(self.fit_bias), intercept),
             progress=progress,
             restarts=self.restarts,
             link=self.link_,
@@ -298,11 +304,16 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
 
     def _chosen(self, problem: Any, method: Method) -> Problem:
         method.check(problem)
-        if self.n_hidden == "auto":
-            key, width_key = random.split(problem.key)
-            largest = max(problem.n_features, _LEAST_WIDTHS)
-            width, self.width_losses_ = choose_label_width(replace(problem, key=width_key), method, largest)
-            problem = replace(problem, n_hidden=width, key=key)
+        wide, biased = is_auto(self.n_hidden), is_auto(self.fit_bias)
+        if wide or biased:
+            key, choice_key = random.split(problem.key)
+            largest = max(problem.n_features, _LEAST_WIDTHS) if wide else problem.n_hidden
+            widths = range(problem.n_hidden, largest + 1)
+            biases = (False, True) if biased else (problem.free.bias,)
+            choice = choose_label_network(replace(problem.on_sample(), key=choice_key), method, widths, biases)
+            if choice is not None:
+                chosen, self.choice_, self.width_losses_ = choice.chosen, choice, choice.width_losses
+                problem = replace(problem, n_hidden=chosen.n_hidden, free=chosen.free, key=key)
         if self.alpha == "auto":
             alpha, self.alpha_losses_ = choose_label_alpha(problem)
             problem = replace(problem, alpha=alpha)

@@ -231,6 +231,8 @@ def _neuron_notes(net: Any, parts: list[dict[str, Any]], hidden: int) -> list[st
         notes += ["weights are per standard deviation of an input" + (
             ", of length one together; the output carries the rest" if net.activation.homogeneity is not None else ""
         )]  # fmt: skip
+        if np.all(np.isfinite(net.activation.range)):
+            notes.append("a neuron is active in rows on its slope, not in those where it stays at one of its ends")
         always = [str(place + 1) for place, part in enumerate(parts) if part["active in"] > _ALWAYS]
         if always and net.activation.name in ("relu", "leaky_relu", "abs", "squared_relu", "relu6"):
             several = "s" * (len(always) > 1)

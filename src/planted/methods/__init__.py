@@ -33,7 +33,7 @@ from planted.methods._finish import recover
 from planted.methods._inputs import InputsWarning, assumed_inputs
 from planted.methods._label_alpha import choose_label_alpha
 from planted.methods._label_finish import label_uncertainty
-from planted.methods._label_width import choose_label_width
+from planted.methods._label_width import choose_label_network
 from planted.methods._labels import LabelProblem, class_probabilities
 from planted.methods._method import Method, methods_table, records
 from planted.methods._observations import Observations, joined_rows, observations
@@ -86,7 +86,7 @@ __all__ = [
     "certificate",
     "choose",
     "choose_label_alpha",
-    "choose_label_width",
+    "choose_label_network",
     "choose_width",
     "class_probabilities",
     "contribution",
