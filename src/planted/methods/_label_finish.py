@@ -14,7 +14,7 @@ from planted.methods._collinear import dependence_advice
 from planted.methods._errors import PARAMETERS_WITH_ERRORS, left_open
 from planted.methods._facts import ACCURATE, Facts
 from planted.methods._label_causes import label_cause
-from planted.methods._label_held_out import label_held_out
+from planted.methods._label_held_out import label_held_out, label_refitted
 from planted.methods._label_runaway import Runaway, runaway
 from planted.methods._label_search import AGREE
 from planted.methods._label_test import label_p_value
@@ -58,8 +58,13 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         value = float(problem.likelihood(problem.rows).value(params))
     shares = problem.shares
     numbers = problem.unknowns if errors is None else errors.n_parameters
-    settled = off is None and not start.details.get("separable") and not limit.endless
-    held = label_held_out(problem, network, numbers) if settled else {}
+    endless = bool(start.details.get("separable")) or limit.endless
+    settled = off is None and not endless
+    held: dict[str, Any] = {}
+    if settled:
+        held = label_held_out(problem, network, numbers)
+    elif not endless and not late:
+        held = label_refitted(problem.on_sample(), records("labels")[start.method])
     relative = brier(probability, survey.y, survey.weight) / max(1 - float(np.sum(shares**2)), 1e-300)
     facts = Facts(
         relative_loss=relative,
@@ -104,7 +109,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     elif verdict.status == "ambiguous" and not late and start.details.get("separable"):
         fewer = "ask for fewer neurons, " * (network.n_hidden > 1)
         verdict = verdict.advising(f"Give more rows, {fewer}or choose the penalty with alpha.")
-    elif verdict.status == "ambiguous" and not late and off is not None:
+    elif verdict.status == "ambiguous" and not late and off is not None and not facts.unbeaten:
         penalty = "choose the penalty with alpha" if problem.alpha or problem.loss == "quadratic" else PENALTY
         verdict = verdict.advising(off.advice("ask for fewer neurons" if network.n_hidden > 1 else penalty))
     details = {name: value for name, value in (start.details | details).items() if name != "runaway"}

@@ -15,8 +15,8 @@ from planted.numerics.deadline import passed
 _STANDARD_ERRORS = 2.0
 # Widths beyond the best one that are tried before the search ends: two neurons may explain what one more does not.
 _FURTHER = 2
-# A row held out costs at most so much: a few that a network is sure of and wrong about decide nothing.
-_DEAREST = 7.0
+DEAREST = 7.0
+"""A row held out costs at most so much: a few that a network is sure of and wrong about decide nothing."""
 
 
 def choose_label_width(problem: LabelProblem, method: Method, largest: int) -> tuple[int, dict[int, float]]:
@@ -53,9 +53,7 @@ def choose_label_width(problem: LabelProblem, method: Method, largest: int) -> t
             cross_entropies(class_probabilities(network, survey.X[some], problem.link), survey.y[some])
             for some in (train, test)
         )
-        return float(np.average(fitted, weights=part.survey.weight)) + price * asked.unknowns, np.minimum(
-            rest, _DEAREST
-        )
+        return float(np.average(fitted, weights=part.survey.weight)) + price * asked.unknowns, np.minimum(rest, DEAREST)
 
     width, (cost, best) = 1, tried(1)
     losses = {1: float(np.average(best, weights=by_weight))}
