@@ -6,7 +6,7 @@ from scipy.special import expit
 from scipy.stats import kstest
 
 from planted import Network
-from planted.methods import Free, LabelProblem
+from planted.methods import LABELS, Free, LabelProblem
 from planted.methods._label_causes import label_cause
 from planted.methods._label_held_out import _compared
 from planted.methods._label_split import held_out
@@ -64,3 +64,20 @@ def test_losses_of_some_rows_left_out_are_over_that_of_the_shares_there():
     few = np.flatnonzero(y == 0)[:50]
     constant = Network([[0.0]], [1.0], "sigmoid", bias=[np.log(y.mean() / (1 - y.mean()))])
     assert _compared(problem, constant, 2, logistic_regression(problem), few)["mean_loss"] == pytest.approx(1, abs=0.01)
+
+
+def test_a_step_that_fits_noise_is_called_noise_and_a_true_one_is_not():
+    rng = np.random.default_rng(50)
+    X = rng.standard_normal((400, 2))
+    chance = rng.random(400)
+    labels = {"noise": chance < 0.5, "step": chance < np.where(X[:, 0] > 0.3, 0.8, 0.2)}
+    said = {}
+    for name, y in labels.items():
+        problem = LabelProblem.of(X, y.astype(float), 1, "sigmoid", link="logit", free=Free(True, True), restarts=0)
+        said[name] = LABELS["logit"](problem)
+        assert "runs_off" in said[name].details
+    assert "classes' shares" in said["noise"].reason
+    assert "only noise" in said["noise"].reason
+    assert "would settle it" not in said["noise"].advice
+    assert "classes' shares" not in said["step"].reason
+    assert "would settle it" in said["step"].advice

@@ -14,7 +14,7 @@ from planted.methods._collinear import dependence_advice
 from planted.methods._errors import PARAMETERS_WITH_ERRORS, left_open
 from planted.methods._facts import ACCURATE, Facts
 from planted.methods._label_causes import label_cause
-from planted.methods._label_held_out import label_held_out
+from planted.methods._label_held_out import label_held_out, label_refitted
 from planted.methods._label_runaway import Runaway, runaway
 from planted.methods._label_search import AGREE
 from planted.methods._label_test import label_p_value
@@ -59,9 +59,13 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     shares = problem.shares
     numbers = problem.unknowns if errors is None else errors.n_parameters
     why = start.details.get("unbounded", "")
-    settled = off is None and not why and not limit.endless
+    endless = bool(why) or limit.endless
+    held: dict[str, Any] = {}
     with measuring():
-        held = label_held_out(problem, network, numbers) if settled or problem.alpha else {}
+        if (off is None and not endless) or problem.alpha:
+            held = label_held_out(problem, network, numbers)
+        elif not endless and not late:
+            held = label_refitted(problem.on_sample(), records("labels")[start.method])
     relative = brier(probability, survey.y, survey.weight) / max(1 - float(np.sum(shares**2)), 1e-300)
     facts = Facts(
         relative_loss=relative,

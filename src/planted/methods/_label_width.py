@@ -18,8 +18,8 @@ from planted.numerics.deadline import passed
 _STANDARD_ERRORS = 2.0
 # Widths beyond the best one that are tried before the search ends: two neurons may explain what one more does not.
 _FURTHER = 2
-# A row held out costs at most so much: a few that a network is sure of and wrong about decide nothing.
-_DEAREST = 7.0
+DEAREST = 7.0
+"""A row held out costs at most so much: a few that a network is sure of and wrong about decide nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def choose_label_network(
             for some in (train, test)
         )
         cost = float(np.average(fitted, weights=part.survey.weight)) + price * asked.unknowns
-        return _Tried(asked, cost, np.minimum(rest, _DEAREST))
+        return _Tried(asked, cost, np.minimum(rest, DEAREST))
 
     def pays(one: _Tried, best: _Tried) -> bool:
         """Whether a network with more numbers than the best one takes its place."""
