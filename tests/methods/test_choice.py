@@ -18,6 +18,8 @@ from planted.methods._choose import _Contest
 from planted.methods._comparison import Entry
 from planted.methods._families import families
 from planted.methods._reason import reason_of
+from planted.methods._screen_rows import Table
+from planted.methods._small_table import explaining
 from planted.objectives import Squared
 
 
@@ -300,3 +302,33 @@ def test_a_simpler_network_that_held_out_rows_prefer_needs_no_f_test():
     data = make_planted(150, 20, 2, activation="tanh", weights="gaussian", output="mixed", noise=0.3, random_state=8)
     est = PlantedRegressor(2, activation="tanh", random_state=0).fit(data.X, data.y)
     assert est.choice_.chosen.name == "2 tanh neurons"
+
+
+@pytest.mark.parametrize(
+    ("activation", "n_rows", "n_features", "n_hidden", "seed"),
+    [("tanh", 100, 4, 2, 31), ("relu", 120, 5, 3, 31), ("relu", 100, 5, 2, 32)],
+)
+def test_a_small_table_without_noise_is_explained_by_its_own_network(activation, n_rows, n_features, n_hidden, seed):
+    """Two thirds of the rows had shown one neuron, or another activation; all of them show the network."""
+    data = make_planted(n_rows, n_features, n_hidden, activation=activation, output="mixed", random_state=seed)
+    choice = choose(Problem.of(data.X, data.y, 1), Question())
+    assert choice.chosen.name == f"{n_hidden} {activation} neurons"
+    assert choice.chosen.loss < 1e-20
+    assert match(choice.network, data.teacher).weight_error < 1e-6
+
+
+def test_noise_in_a_small_table_is_not_explained():
+    data = make_planted(60, 3, 2, noise=0.1, random_state=0)
+    problem = Problem.of(data.X, data.y, 1)
+    table = Table(problem, problem.key)
+    assert explaining(table, families(), Free(True, True, True), problem.key) is None
+
+
+def test_a_small_table_of_weighted_rows_is_explained_as_equal_rows_are():
+    data = make_planted(60, 3, 2, random_state=10)
+    weight = np.where(np.arange(60) < 20, 2.0, 1.0)
+    places = np.repeat(np.arange(60), weight.astype(int))
+    weighted = choose(Problem.of(data.X, data.y, 1, sample_weight=weight), Question())
+    repeated = choose(Problem.of(data.X[places], data.y[places], 1), Question())
+    assert weighted.chosen == repeated.chosen
+    assert np.array_equal(weighted.network.weights, repeated.network.weights)
