@@ -15,7 +15,7 @@ from planted.datasets import make_planted, write_table
 from planted.methods import Free, Problem, Question, choose
 from planted.methods._choice import Candidate
 from planted.methods._choose import _Contest
-from planted.methods._comparison import Entry
+from planted.methods._comparison import Comparison, Entry
 from planted.methods._families import families
 from planted.methods._reason import reason_of
 from planted.methods._screen_rows import Table
@@ -332,3 +332,20 @@ def test_a_small_table_of_weighted_rows_is_explained_as_equal_rows_are():
     repeated = choose(Problem.of(data.X[places], data.y[places], 1), Question())
     assert weighted.chosen == repeated.chosen
     assert np.array_equal(weighted.network.weights, repeated.network.weights)
+
+
+def test_a_linear_function_that_is_worse_on_most_rows_does_not_explain_them_as_well():
+    """The line beside exp(x) + noise: few rows make most of its loss, so that the error of their mean is large."""
+    X = rows(400, 1)
+    y = np.exp(2 * X[:, 0])
+    line = np.column_stack([X, np.ones(400)])
+    left = y - line @ np.linalg.lstsq(line, y, rcond=None)[0]
+    noise = 0.1 * np.random.default_rng(1).standard_normal(400)
+    made = Comparison()
+    made.share, made.count = np.full(400, 1 / 400), 400
+    linear = Entry(None, None, 0, Free(False, True, True), 2, left**2, [])
+    other = Entry(families()[0], None, 1, Free(), 2, noise**2, [])
+    mean, error = made.excess(linear, other)
+    assert mean < 2.5 * error
+    assert not made.ties(linear, other)
+    assert made.ties(Entry(None, None, 0, Free(False, True, True), 2, noise[::-1] ** 2, []), other)
