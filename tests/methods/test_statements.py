@@ -487,3 +487,11 @@ def test_a_better_score_that_may_be_chance_is_no_evidence_against_neurons(networ
     losses = {"network_loss": network, "linear_loss": 0.45, "mean_loss": 1.0}
     facts = Facts(0.4, np.inf, 600, 4, p_value=0.5, n_hidden=1, labels=True, unbeaten=("linear",), **losses)
     assert said in judge(facts).reason
+
+
+def test_the_mean_of_rows_too_few_to_test_is_no_estimate():
+    """Fifteen rows of two neurons, of which nothing is clearly better than the mean."""
+    verdict = judge(Facts(1.0, np.inf, 15, 1, without_neurons="constant", n_hidden=0))
+    assert verdict.status == "ambiguous"
+    assert "these rows are too few to tell their mean from a network with neurons" in verdict.reason
+    assert judge(Facts(1.0, np.inf, 100, 1, p_value=0.4, without_neurons="constant")).status == "estimated"
