@@ -73,7 +73,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         odd_rows="" if exact else _odd_rows(network, data),
-        noise=_noise(done.loss, problem.n_outputs) + about.words,
+        noise=_noise(done.loss, problem.n_outputs, few.n_rows, needed) + about.words,
         remark="; ".join(remark for remark in remarks if remark),
         agreeing_runs=start.details.get("agreeing_runs"),
         precision=about.precision,
@@ -130,14 +130,18 @@ def _odd_rows(network: Network, data: Observations) -> str:
     return f"{left:,} of {len(data.X):,} rows" if 0 < left <= _FEW_ROWS * len(data.X) else ""
 
 
-def _noise(loss: float, n_outputs: int) -> str:
-    """The size of what a loss leaves, half the mean of Σ_j r_j² over rows, in one of several targets, in words.
+def _noise(loss: float, n_outputs: int, n_rows: float, numbers: int) -> str:
+    """The size of the noise behind a loss, half the mean of Σ_j r_j² over rows, in one of several targets, in words.
 
-    >>> _noise(0.01, 1), _noise(0.01, 2)
-    ('its standard deviation is 0.141', 'its standard deviation is 0.1, the root mean square over targets')
+    Numbers that were fitted take their share of the noise along: squares are divided by targets minus numbers.
+
+    >>> _noise(0.01, 1, 100, 0), _noise(0.01, 1, 100, 50)
+    ('its standard deviation is 0.141', 'its standard deviation is 0.2')
+    >>> _noise(0.01, 2, 100, 0)
+    'its standard deviation is 0.1, the root mean square over targets'
     """
     over = ", the root mean square over targets" if n_outputs > 1 else ""
-    return f"its standard deviation is {np.sqrt(2 * loss / n_outputs):.3g}{over}"
+    return f"its standard deviation is {np.sqrt(2 * loss * n_rows / max(n_rows * n_outputs - numbers, 1.0)):.3g}{over}"
 
 
 def held_out_facts(held: HeldOut | None) -> dict[str, Any]:
