@@ -15,9 +15,11 @@ from planted.datasets import make_planted, write_table
 from planted.methods import Free, Problem, Question, choose
 from planted.methods._choice import Candidate
 from planted.methods._choose import _Contest
-from planted.methods._comparison import Entry
+from planted.methods._comparison import Comparison, Entry
 from planted.methods._families import families
 from planted.methods._reason import reason_of
+from planted.methods._screen_rows import Table
+from planted.methods._small_table import explaining
 from planted.objectives import Squared
 
 
@@ -311,3 +313,50 @@ def test_a_width_that_was_given_is_not_said_to_be_needed():
     with pytest.warns(match="1 neuron explains the rows left out as well"):
         est = PlantedRegressor(2, activation="relu", random_state=0).fit(X, y)
     assert est.choice_.reason.startswith("of what was compared, all with 2 neurons, nothing simpler")
+
+
+@pytest.mark.parametrize(
+    ("activation", "n_rows", "n_features", "n_hidden", "seed"),
+    [("tanh", 100, 4, 2, 31), ("relu", 120, 5, 3, 31), ("relu", 100, 5, 2, 32)],
+)
+def test_a_small_table_without_noise_is_explained_by_its_own_network(activation, n_rows, n_features, n_hidden, seed):
+    """Two thirds of the rows had shown one neuron, or another activation; all of them show the network."""
+    data = make_planted(n_rows, n_features, n_hidden, activation=activation, output="mixed", random_state=seed)
+    choice = choose(Problem.of(data.X, data.y, 1), Question())
+    assert choice.chosen.name == f"{n_hidden} {activation} neurons"
+    assert choice.chosen.loss < 1e-20
+    assert match(choice.network, data.teacher).weight_error < 1e-6
+
+
+def test_noise_in_a_small_table_is_not_explained():
+    data = make_planted(60, 3, 2, noise=0.1, random_state=0)
+    problem = Problem.of(data.X, data.y, 1)
+    table = Table(problem, problem.key)
+    assert explaining(table, families(), Free(True, True, True), problem.key) is None
+
+
+def test_a_small_table_of_weighted_rows_is_explained_as_equal_rows_are():
+    data = make_planted(60, 3, 2, random_state=10)
+    weight = np.where(np.arange(60) < 20, 2.0, 1.0)
+    places = np.repeat(np.arange(60), weight.astype(int))
+    weighted = choose(Problem.of(data.X, data.y, 1, sample_weight=weight), Question())
+    repeated = choose(Problem.of(data.X[places], data.y[places], 1), Question())
+    assert weighted.chosen == repeated.chosen
+    assert np.array_equal(weighted.network.weights, repeated.network.weights)
+
+
+def test_a_linear_function_that_is_worse_on_most_rows_does_not_explain_them_as_well():
+    """The line beside exp(x) + noise: few rows make most of its loss, so that the error of their mean is large."""
+    X = rows(400, 1)
+    y = np.exp(2 * X[:, 0])
+    line = np.column_stack([X, np.ones(400)])
+    left = y - line @ np.linalg.lstsq(line, y, rcond=None)[0]
+    noise = 0.1 * np.random.default_rng(1).standard_normal(400)
+    made = Comparison()
+    made.share, made.count = np.full(400, 1 / 400), 400
+    linear = Entry(None, None, 0, Free(False, True, True), 2, left**2, [])
+    other = Entry(families()[0], None, 1, Free(), 2, noise**2, [])
+    mean, error = made.excess(linear, other)
+    assert mean < 2.5 * error
+    assert not made.ties(linear, other)
+    assert made.ties(Entry(None, None, 0, Free(False, True, True), 2, noise[::-1] ** 2, []), other)

@@ -15,7 +15,7 @@ from planted.methods._label_held_out import _linear_losses
 from planted.methods._limits import limit_of
 from planted.methods._logistic import Logistic
 from planted.methods._row_facts import neuron_numbers
-from planted.objectives import LogisticLikelihood
+from planted.objectives import LogisticLikelihood, Squared
 from planted.rows import Survey
 
 rng = np.random.default_rng(0)
@@ -68,6 +68,16 @@ def found(network):
 def test_ends_of_the_parameters_are_named(network, reason, advice):
     limit = found(network)
     assert (limit.reason, limit.advice) == (reason, advice)
+
+
+@pytest.mark.parametrize(("output", "cancel"), [([1.3, 1.7], ""), ([900.0, -900.0], ", and their outputs cancel")])
+def test_outputs_of_one_sign_do_not_cancel_and_fewer_neurons_are_no_advice(output, cancel):
+    """Whether fewer neurons explain real targets as well is measured, and said elsewhere: otherwise it is no advice."""
+    network = Network([[1.0, 2.0], [1.0, 2.0 + 1e-9]], output, "tanh")
+    loss = Squared(X, network.predict(X), activation="tanh")
+    limit = limit_of(X, uncertainty(loss, loss.model.params(network)), labels=False)
+    assert limit.reason == f"neurons 1 and 2 all but coincide{cancel}"
+    assert limit.advice == "Give more rows."
 
 
 def test_neurons_are_called_what_the_table_calls_them():

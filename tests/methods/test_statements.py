@@ -1,5 +1,6 @@
 """What a fit says of itself: what simpler things do as well, why it fails, and what a weight means."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, datasets
+from planted.datasets import make_planted
 from planted.methods import (
     LABELS,
     Facts,
@@ -103,7 +105,8 @@ def test_noise_of_several_targets_has_the_size_that_it_has_in_each():
     teacher = Network([[1.0, 2.0, 0.0]], [[1.0], [2.0]], "tanh")
     noise = 0.1 * np.column_stack([NOISE, NOISE[::-1]]) / NOISE.std()
     found = recover(Problem.of(X, teacher.predict(X) + noise, 1, "tanh"), Start(teacher, "squared"), 0.0)
-    first, second = np.sqrt(np.mean((found.network.predict(X) - teacher.predict(X) - noise) ** 2, axis=0))
+    left = (found.network.predict(X) - teacher.predict(X) - noise) ** 2
+    first, second = np.sqrt(np.sum(left, axis=0) / (len(X) - found.verdict.facts.n_parameters / 2))
     assert f"its standard deviations are {first:.3g} and {second:.3g} in the targets" in found.reason
 
 
@@ -513,3 +516,20 @@ def test_a_better_score_that_may_be_chance_is_no_evidence_against_neurons(networ
     losses = {"network_loss": network, "linear_loss": 0.45, "mean_loss": 1.0}
     facts = Facts(0.4, np.inf, 600, 4, p_value=0.5, n_hidden=1, labels=True, unbeaten=("linear",), **losses)
     assert said in judge(facts).reason
+
+
+def test_the_mean_of_rows_too_few_to_test_is_no_estimate():
+    """Fifteen rows of two neurons, of which nothing is clearly better than the mean."""
+    verdict = judge(Facts(1.0, np.inf, 15, 1, without_neurons="constant", n_hidden=0))
+    assert verdict.status == "ambiguous"
+    assert "these rows are too few to tell their mean from a network with neurons" in verdict.reason
+    assert judge(Facts(1.0, np.inf, 100, 1, p_value=0.4, without_neurons="constant")).status == "estimated"
+
+
+def test_the_size_of_the_noise_allows_for_the_numbers_that_were_fitted():
+    said = []
+    for seed in range(8):
+        data = make_planted(80, 15, 1, noise=0.3, random_state=seed)
+        facts = recover(Problem.of(data.X, data.y, 1), Start(data.teacher, "squared"), 0.0).verdict.facts
+        said.append(float(re.search(r"standard deviation is ([\d.]+)", facts.noise)[1]))
+    assert np.mean(said) == pytest.approx(0.3, rel=0.06), said

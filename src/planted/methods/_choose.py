@@ -3,7 +3,9 @@ r"""Which kind of network? Activation, width and parts that a caller leaves open
 1. A constant and a linear function are the first candidates. One that explains held-out rows to rounding is chosen.
 2. Every family of activations (:mod:`planted.methods._families`) is fitted with a few neurons and all parts free. One
    that explains held-out rows to rounding ends the comparison; otherwise those that are far behind drop out, and all
-   but three shapes: families that look much the same stay or go together.
+   but three shapes: families that look much the same stay or go together. Where the table is small, all of it is fitted
+   first: a network that explains every row, with few numbers, ends the comparison too
+   (:mod:`planted.methods._small_table`).
 3. Families that are left become wider while held-out rows gain by it, and narrower while they lose nothing.
 4. Of a family's candidates whose held-out loss ties with the lowest one, that with the fewest numbers wins: its squared
    residuals exceed the others' by at most one standard error of the mean difference, or by what the numbers that it
@@ -37,7 +39,9 @@ from planted.methods._question import Question
 from planted.methods._reason import reason_of
 from planted.methods._screen_rows import MANY_INPUTS
 from planted.methods._sizes import ATTEMPTS, BEHIND, ERRORS, FIRST_WIDTH, WIDER, Sizes
+from planted.methods._small_table import explaining
 from planted.methods._wider import wider_network
+from planted.numerics import random
 from planted.numerics.deadline import passed
 from planted.numerics.precision import float64
 
@@ -52,6 +56,8 @@ _TELLING = 0.25
 _FINAL_ERRORS, _INDIFFERENT = 2.0, 2.0
 # A smaller p-value of the residual test gives way to another finalist that is as likely.
 _DOUBTFUL = 0.05
+# Apart from the keys of the paths, which are numbered.
+_ON_ALL_ROWS = 10**6
 _LESS = "explains held-out rows less well"
 
 
@@ -85,7 +91,7 @@ class _Contest(Sizes):
                     self.linear(free)
         finalists = self.linear_finalists()
         if not any(self.exact(entry) for entry in finalists):
-            alive = self.compare_families()
+            alive = self.explaining_all() or self.compare_families()
             wide = self.wider(alive)
             if wide is not None:
                 return wide
@@ -110,6 +116,19 @@ class _Contest(Sizes):
             else:
                 entry.why = f"a part is missed (p = {p_value:.1g}, level {_PART_LEVEL:g})"
         return made
+
+    def explaining_all(self) -> list[Family]:
+        """The family of a network that explains every row of a small table, if there is one and folds confirm it."""
+        if self.question.n_hidden is not None:
+            return []
+        families, key = self.question.families(self.d), random.fold_in(self.key, _ON_ALL_ROWS)
+        explained = explaining(self.table, families, self.question.allowed, key)
+        if explained is None:
+            return []
+        family, fitted = explained
+        for fold in range(len(self.table.folds)):
+            self.path(family, fold).begin(fitted.hidden)
+        return [family] if self.exact(self.wide(family, fitted.width)) else []
 
     def compare_families(self) -> list[Family]:
         """Fit every family at a first width; those that are not far behind."""

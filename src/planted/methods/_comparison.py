@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planted.methods._facts import EXACT
+from planted.methods._facts import EXACT, SURE
 from planted.methods._families import Family, Member
 from planted.methods._problem import Free
 from planted.methods._screen_rows import Fitted
@@ -78,9 +78,15 @@ class Comparison:
         if self.exact(entry) or self.exact(best):
             return self.exact(entry)
         mean, error = self.excess(entry, best)
+        if entry.family is not None:
+            return mean <= max(errors * error, self.price(entry, best))
         # The best of many networks is better than a linear function by chance alone.
-        chance = (errors if entry.family is not None else _LINEAR_ERRORS) * error
-        return mean <= max(chance, self.price(entry, best) if entry.family is not None else 0.0)
+        return mean <= _LINEAR_ERRORS * error and not self.worse_on_most(entry, best)
+
+    def worse_on_most(self, entry: Entry, best: Entry) -> bool:
+        """Whether more rows than chance would have it are explained less well; a few rows may make most of a mean."""
+        signs = self.share * np.sign(entry.squares - best.squares)
+        return float(np.sum(signs)) > SURE * float(np.linalg.norm(signs))
 
     def as_good(self, entry: Entry, others: list[Entry]) -> bool:
         """Whether an entry is one of the others, or explains held-out rows no worse than one with as many numbers."""

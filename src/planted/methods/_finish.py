@@ -83,7 +83,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         odd_rows="" if exact else _odd_rows(network, data),
-        noise=_noise(done.loss, squares, problem.units) + about.words,
+        noise=_noise(done.loss, squares, problem.units, few.n_rows, needed) + about.words,
         remark="; ".join(remark for remark in remarks if remark),
         agreeing_runs=start.details.get("agreeing_runs"),
         precision=about.precision,
@@ -179,15 +179,22 @@ def relative_loss(loss: float, squares: np.ndarray | None, survey: Survey) -> fl
     return float(np.mean(squares / np.where(survey.spread > 0, survey.spread, 1.0) ** 2))
 
 
-def _noise(loss: float, squares: np.ndarray | None, units: np.ndarray | None) -> str:
-    """The size of what a loss, half the mean of r² over rows, or the squares of several targets leave, in words.
+def _noise(loss: float, squares: np.ndarray | None, units: np.ndarray | None, n_rows: float, numbers: int) -> str:
+    """The size of the noise behind a loss, half the mean of r² over rows, or behind those of several targets, in words.
 
-    >>> _noise(0.01, None, None), _noise(0.01, np.array([0.01, 4.0]), np.array([1.0, 2.0]))
-    ('its standard deviation is 0.141', 'its standard deviations are 0.1 and 4 in the targets')
+    Numbers that were fitted take their share of the noise along: sums of squares are divided by rows minus numbers, of
+    which every target has its share.
+
+    >>> _noise(0.01, None, None, 100, 0), _noise(0.01, None, None, 100, 50)
+    ('its standard deviation is 0.141', 'its standard deviation is 0.2')
+    >>> _noise(0.01, np.array([0.01, 4.0]), np.array([1.0, 2.0]), 100, 0)
+    'its standard deviations are 0.1 and 4 in the targets'
     """
+    one = 1 if squares is None else len(squares)
+    share = n_rows / max(n_rows - numbers / one, 1.0)
     if squares is None:
-        return f"its standard deviation is {np.sqrt(2 * loss):.3g}"
-    sizes = [f"{size:.3g}" for size in np.sqrt(squares) * (1.0 if units is None else units)]
+        return f"its standard deviation is {np.sqrt(2 * loss * share):.3g}"
+    sizes = [f"{size:.3g}" for size in np.sqrt(squares * share) * (1.0 if units is None else units)]
     if len(sizes) > _LISTED:
         low, high = sorted((min(sizes, key=float), max(sizes, key=float)), key=float)
         return f"its standard deviations are {low} to {high} in the targets"

@@ -60,9 +60,10 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     numbers = problem.unknowns if errors is None else errors.n_parameters
     why = start.details.get("unbounded", "")
     endless = bool(why) or limit.endless
+    settled = off is None and not endless
     held: dict[str, Any] = {}
     with measuring():
-        if (off is None and not endless) or problem.alpha:
+        if settled or problem.alpha:
             held = label_held_out(problem, network, numbers)
         elif not endless and not late:
             held = label_refitted(problem.on_sample(), records("labels")[start.method])

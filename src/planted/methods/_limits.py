@@ -60,7 +60,9 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limi
     network = errors.network
     numbers = neuron_numbers(network, X)
     open_ = open_neurons_of(errors)
-    fewer = [] if network.n_hidden == 1 else [f"ask for n_hidden={network.n_hidden - 1}"]
+    several = network.n_hidden > 1
+    # Whether fewer neurons explain real targets as well is measured, and said instead of this where they do.
+    fewer = [f"ask for n_hidden={network.n_hidden - 1}"] if labels and several else []
     remedies = ["give more rows", *fewer, *([PENALTY] if labels else [])]
     z = network.preactivations(X)
     value = network.activation(z)
@@ -73,12 +75,11 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limi
     for i, j in combinations(open_, 2):
         if abs(float(unit[i] @ unit[j])) > _COSINE:
             first, second = sorted(numbers[k] for k in (i, j))
-            return Limit(
-                f"neurons {first} and {second} all but coincide, and their outputs cancel", _sentence(remedies)
-            )
+            words = ", and their outputs cancel" if _opposed(network, value, i, j) else ""
+            return Limit(f"neurons {first} and {second} all but coincide{words}", _sentence(remedies))
     for i in open_:
         if _straight(z[:, i], value[:, i]):
-            instead = remedies if fewer else [f"use {'logistic' if labels else 'linear'} regression"]
+            instead = remedies if several else [f"use {'logistic' if labels else 'linear'} regression"]
             return Limit(f"neuron {numbers[i]} is linear in these rows", _sentence(instead))
     for i in open_:
         if _exponential(network, z[:, i], value[:, i]):
@@ -114,6 +115,13 @@ def open_neurons_of(errors: Uncertainty) -> list[int]:
 def _sentence(remedies: list[str]) -> str:
     words = remedies[0] if len(remedies) == 1 else f"{', '.join(remedies[:-1])}, or {remedies[-1]}"
     return f"{words[:1].upper()}{words[1:]}."
+
+
+def _opposed(network: Network, value: np.ndarray, i: int, j: int) -> bool:
+    """Whether what neurons i and j add to the predictions, φ being value (n, k), goes up and down oppositely."""
+    output = np.atleast_2d(network.output)
+    together = np.cov(value[:, i], value[:, j])[0, 1]
+    return bool(float(output[:, i] @ output[:, j]) * together < 0)
 
 
 def _straight(x: np.ndarray, y: np.ndarray) -> bool:

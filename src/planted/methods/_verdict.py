@@ -138,10 +138,11 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         if facts.n_hidden and facts.linear_loss <= EXACT:
             words += "; so does one linear function, for which no neuron is needed"
         return "recovered", words, ""
-    if facts.without_neurons == "linear" and not tested:
+    if facts.without_neurons and not tested:
+        simple = "one linear function" if facts.without_neurons == "linear" else "their mean"
         return (
             "ambiguous",
-            f"{_share(facts)}; these rows are too few to tell one linear function from a network with neurons",
+            f"{_share(facts)}; these rows are too few to tell {simple} from a network with neurons",
             "Give more rows.",
         )
     if tested:
