@@ -66,7 +66,10 @@ def test_several_outputs_against_the_dense_formula():
     loss = Squared(X, YM, "tanh")
     result = uncertainty(loss, loss.model.params(PAIR))
     J, r = jacobian(result.network, result.estimate), (YM - PAIR.predict(X)).ravel()
-    expected = np.linalg.inv(J.T @ J) * (r @ r) / (2 * N - J.shape[1])
+    # Each output has its own noise, which may go along with that of the other one.
+    between = r.reshape(N, 2).T @ r.reshape(N, 2) / (N - J.shape[1] / 2)
+    bread, blocks = np.linalg.inv(J.T @ J), J.reshape(N, 2, -1)
+    expected = bread @ np.einsum("nap,ab,nbq->pq", blocks, between, blocks) @ bread
     np.testing.assert_allclose(result.covariance, expected, rtol=1e-5, atol=1e-9)
     assert result.output.shape == (2, 2)
     # Each row of outputs has its own gradient: the sandwich sums over outputs before it squares.

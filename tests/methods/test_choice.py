@@ -183,8 +183,9 @@ def test_noise_alone_is_explained_by_its_mean():
     np.testing.assert_allclose(est.predict(rows(5)), np.mean(y))
 
 
-def test_the_width_is_that_of_the_model_that_is_returned():
-    X = rows(300)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_width_is_that_of_the_model_that_is_returned(seed):
+    X = rows(300, seed=seed)
     est = PlantedRegressor(activation="relu", fit_bias=False, fit_intercept=False, fit_skip=False, random_state=0)
     est.fit(X, X @ [1.0, 2.0, -1.0])
     assert est.n_hidden_ == 2

@@ -61,7 +61,8 @@ def test_the_answer_does_not_depend_on_the_units_of_a_target(factor):
     assert [word for word in other.result_.reason.split() if word.endswith("%")] == ["%"]
     assert other.result_.reason.split("deviations")[0] == own.result_.reason.split("deviations")[0]
     sizes = np.sqrt(np.mean((other.predict(X) - y * [1.0, factor]) ** 2, axis=0))
-    assert f"its standard deviations are {sizes[0]:.3g} and {sizes[1]:.3g} in the targets" in other.result_.reason
+    noise = sizes * np.sqrt(len(X) / (len(X) - other.result_.verdict.facts.n_parameters / 2))
+    assert f"its standard deviations are {noise[0]:.3g} and {noise[1]:.3g} in the targets" in other.result_.reason
     assert other.result_.loss == pytest.approx(np.sum(sizes**2) / 2)
     assert np.std(other.evidence_.truth) > 0.1 * factor
 

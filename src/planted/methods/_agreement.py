@@ -90,5 +90,6 @@ def agreeing(verdict: Verdict, certificate: Certificate, n_rows: float) -> Verdi
     words = f"the search ended {where}: the loss still falls by {share:.1g} of itself"
     gain = n_rows * (certificate.decrease if verdict.facts.labels else share / 2)
     if verdict.status == "estimated" and gain > _NATS:
-        return judge(replace(verdict.facts, unfinished=words)).advising(_AGAIN)
+        unfinished = judge(replace(verdict.facts, unfinished=words))
+        return unfinished if verdict.facts.late else unfinished.advising(_AGAIN)
     return replace(verdict, reason=f"{verdict.reason}; {words}", advice=verdict.advice or _AGAIN * (gain > _NATS))

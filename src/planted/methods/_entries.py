@@ -75,6 +75,17 @@ class Entries(Comparison):
         numbers = self.numbers(member.activation, width, free)
         return self._enter(member.activation, Entry(family, member, width, free, numbers, squares, fits))
 
+    def spared(self, wider: Entry, width: int) -> Entry:
+        """A candidate of fewer neurons that begins from those of a wider one; it is kept if it is exact."""
+        assert wider.family is not None
+        assert wider.member is not None
+        paths = [self.path(wider.family, fold) for fold in range(len(self.table.folds))]
+        fits = [path.spared(fit, width) for path, fit in zip(paths, wider.fits, strict=True)]
+        squares = np.concatenate([fit.squares for fit in fits])
+        act, free = wider.member.activation, wider.free
+        entry = Entry(wider.family, wider.member, width, free, self.numbers(act, width, free), squares, fits)
+        return self._enter(act, entry) if self.exact(entry) else entry
+
     def numbers(self, act: Activation, width: int, free: Free) -> int:
         """Numbers of a network, scales and rotations that change nothing taken off."""
         rank = self.table.space(free.bias).rank

@@ -91,7 +91,8 @@ def label_refitted(problem: LabelProblem, method: Method) -> dict[str, Any]:
     if float(np.average(gap, weights=weight)) > chance:
         return {}
     network_loss, mean_loss = (float(np.average(loss, weights=weight)) for loss in (own, constant))
-    return {"network_loss": network_loss / mean_loss, "mean_loss": 1.0, "unbeaten": ("mean",)}
+    facts = {"network_loss": network_loss / mean_loss, "mean_loss": 1.0, "unbeaten": ("mean",)}
+    return facts | {"linear_p_value": _linear_p_value(problem)}
 
 
 def _compared(
@@ -132,9 +133,15 @@ def _compared(
         if lost:
             unbeaten.append("linear")
     if "mean" in unbeaten:
-        classes = np.eye(problem.n_classes)[survey.y.astype(int)][:, problem.n_classes == 2 :]
-        about |= {"linear_p_value": linear_p_value(survey.X, classes, survey.weight)}
+        about |= {"linear_p_value": _linear_p_value(problem)}
     return facts | {"unbeaten": tuple(unbeaten)} | about
+
+
+def _linear_p_value(problem: LabelProblem) -> float:
+    """Of the test that a linear function of the inputs says nothing about the classes."""
+    survey = problem.survey
+    classes = np.eye(problem.n_classes)[survey.y.astype(int)][:, problem.n_classes == 2 :]
+    return linear_p_value(survey.X, classes, survey.weight)
 
 
 def _network_losses(problem: LabelProblem, network: Network, some: np.ndarray) -> np.ndarray:

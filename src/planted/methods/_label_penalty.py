@@ -127,19 +127,19 @@ def choose_alpha(
             losses[alpha][test] = cross_entropies(probability, survey.y[test])
             if not alpha and separated(rows, network):
                 losses[alpha][test] = np.inf
-    seen = np.isfinite(losses[_MIDDLE])
-    if not seen.any():
+    scored = np.isfinite(losses[_MIDDLE])
+    if not scored.any():
         return _MIDDLE, {}
-    weight = np.ones(len(seen)) if survey.weight is None else survey.weight
-    factor = 1.0 if problem.class_weight is None else np.asarray(problem.class_weight)[survey.y[seen].astype(int)]
-    tried = {alpha: loss[seen] for alpha, loss in losses.items() if not np.any(np.isnan(loss[seen]))}
-    means = {alpha: float(np.average(loss, weights=weight[seen])) for alpha, loss in tried.items()}
+    weight = np.ones(len(scored)) if survey.weight is None else survey.weight
+    factor = 1.0 if problem.class_weight is None else np.asarray(problem.class_weight)[survey.y[scored].astype(int)]
+    tried = {alpha: loss[scored] for alpha, loss in losses.items() if not np.any(np.isnan(loss[scored]))}
+    means = {alpha: float(np.average(loss, weights=weight[scored])) for alpha, loss in tried.items()}
     best = min(means, key=lambda alpha: means[alpha])
 
     def as_good(alpha: float) -> bool:
         if not np.isfinite(means[alpha]):
             return False
-        return means[alpha] - means[best] <= standard_error(tried[alpha] - tried[best], weight[seen], factor)
+        return means[alpha] - means[best] <= standard_error(tried[alpha] - tried[best], weight[scored], factor)
 
     alike = [alpha for alpha in means if as_good(alpha)]
     return (0.0 if 0.0 in alike else max(alike)), means

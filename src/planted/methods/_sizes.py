@@ -89,6 +89,9 @@ class Sizes(Entries):
             attempts = ATTEMPTS
             while not self.exact(entry) and attempts and not passed():
                 entry, attempts = self.again(family, width, attempts), attempts - 1
+            if not self.exact(entry):
+                # Beside the linear part of a search neurons may be idle that are needed without it.
+                entry = self.spared(self.of_width(family, high), width)
             if self.exact(entry):
                 high = width
             else:
