@@ -77,7 +77,7 @@ def test_a_step_that_fits_noise_is_called_noise_and_a_true_one_is_not():
         said[name] = LABELS["logit"](problem)
         assert "runs_off" in said[name].details
     assert "classes' shares" in said["noise"].reason
-    assert "what these rows depend on, if on anything here, was not found" in said["noise"].reason
+    assert "only noise" in said["noise"].reason
     assert "would settle it" not in said["noise"].advice
     assert "classes' shares" not in said["step"].reason
     assert "would settle it" in said["step"].advice
