@@ -483,6 +483,16 @@ def test_rows_that_alone_are_not_explained_are_counted():
     assert "hardly come" not in est.result_.reason
 
 
+def test_a_linear_part_may_be_a_neuron_whose_kink_no_row_has_passed():
+    X = np.random.default_rng(1).standard_normal((300, 2))
+    y = np.maximum(X @ [1.0, -1.0], 0) + np.maximum(X @ [0.5, 0.5] + 9, 0)
+    est = PlantedRegressor(1, activation="relu", fit_skip=True, fit_intercept=True, random_state=0).fit(X, y)
+    assert est.result_.status == "recovered"
+    assert "determine it up to neurons that are linear in all of these rows" in est.result_.reason
+    alone = PlantedRegressor(1, activation="relu", fit_bias=False, fit_intercept=False, fit_skip=False, random_state=0)
+    assert "up to" not in alone.fit(X, np.maximum(X @ [1.0, -1.0], 0)).result_.reason
+
+
 def test_quadratic_neurons_are_determined_up_to_a_rotation():
     X = np.random.default_rng(1).standard_normal((300, 3))
     y = X[:, 0] * X[:, 1]

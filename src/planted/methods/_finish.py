@@ -78,7 +78,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         n_parameters=needed,
         undetermined=limit.reason or undetermined,
         different_rows=round(data.number) if data.counted else len(data.y),
-        given=about.given or _without_biases(problem),
+        given=about.given or _without_biases(problem) or (_linear_neurons(network) if exact else ""),
         remedy=dependence or limit.advice or ("" if undetermined else _drop_for_biases(problem)),
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
@@ -134,6 +134,17 @@ def _without_biases(problem: Problem) -> str:
         return ""
     inputs = constant_inputs(problem.survey, problem.names)
     return f"if it has no biases, for which {inputs} could stand" if inputs else ""
+
+
+def _linear_neurons(network: Network) -> str:
+    """That a linear part may be neurons with a kink that no row has passed, in words.
+
+    >>> _linear_neurons(Network([[1.0]], [1.0], skip=[1.0]))
+    'up to neurons that are linear in all of these rows, for which its linear part could stand'
+    """
+    if network.activation.homogeneity != 1 or not network.n_hidden or network.skip is None or not np.any(network.skip):
+        return ""
+    return "up to neurons that are linear in all of these rows, for which its linear part could stand"
 
 
 def _drop_for_biases(problem: Problem) -> str:
