@@ -357,9 +357,9 @@ def test_squares_that_cancel_are_written_by_orthogonal_rows():
 )
 def test_causes_of_a_misfit_of_labels_are_told_apart(kind, asked):
     draws = np.random.default_rng(3)
-    rows = draws.standard_normal((2500, 3))
+    rows = draws.standard_normal((1200, 3))
     odds = 4 * np.tanh(2 * rows[:, 0] + 2) - 4 * np.tanh(rows[:, 1] - rows[:, 2] + 1)
-    y = (draws.random(2500) < 1 / (1 + np.exp(-odds))).astype(float)
+    y = (draws.random(1200) < 1 / (1 + np.exp(-odds))).astype(float)
     problem = LabelProblem.of(rows, y, activation="tanh", link="logit", **asked)
     start = Network(np.eye(asked["n_hidden"], 3), np.ones(asked["n_hidden"]), "tanh")
     assert label_cause(problem, start).kind == kind
@@ -368,8 +368,8 @@ def test_causes_of_a_misfit_of_labels_are_told_apart(kind, asked):
 def test_weights_of_classes_do_not_hide_the_cause_of_a_misfit_of_labels():
     """Network and rivals are compared in the population that the weights make."""
     draws = np.random.default_rng(3)
-    rows, factors = draws.standard_normal((1500, 2)), np.array([1.0, 3.0])
-    y = (draws.random(1500) < 1 / (1 + np.exp(-4 * np.tanh(2 * rows[:, 0] + 2)))).astype(float)
+    rows, factors = draws.standard_normal((800, 2)), np.array([1.0, 3.0])
+    y = (draws.random(800) < 1 / (1 + np.exp(-4 * np.tanh(2 * rows[:, 0] + 2)))).astype(float)
     weight = factors[y.astype(int)]
     problem = LabelProblem.of(rows, y, 1, "tanh", link="logit", sample_weight=weight, class_weight=factors)
     assert label_cause(problem, Network([[2.0, 0.0]], [2.0], "tanh")).kind == "intercept"

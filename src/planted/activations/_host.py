@@ -20,14 +20,16 @@ def _step(z: np.ndarray) -> np.ndarray:
 
 
 def _logistic(b: float, scale: float = 1.0) -> Orders:
-    def bump(z: np.ndarray) -> np.ndarray:
-        return expit(b * z) * expit(-b * z)
+    """Those of scale·σ(bz): with e = exp(−|bz|) the slope is e/(1 + e)², and no digit is lost in either tail."""
 
-    return (
-        lambda z: scale * expit(b * z),
-        lambda z: scale * b * bump(z),
-        lambda z: scale * b**2 * bump(z) * (expit(-b * z) - expit(b * z)),
-    )
+    def slope(z: np.ndarray) -> np.ndarray:
+        e = np.exp(-np.abs(b * z))
+        return scale * b * e / np.square(1 + e)
+
+    def bend(z: np.ndarray) -> np.ndarray:
+        return b * slope(z) * -np.tanh(0.5 * b * z)
+
+    return lambda z: scale * expit(b * z), slope, bend
 
 
 def _erf(height: float, rate: float) -> Orders:

@@ -29,6 +29,8 @@ _ROWS_PER_PARAMETER = 60
 _RATIOS = (2.0, 3.0, 1.5, 2.0)
 _WIDE_STEPS, _STEPS, _SCORING_STEPS, _LONG_SCORING = 60, 60, 15, 60
 _LAST_STEPS = 300
+# A step that moves parameters by a smaller share than this ends a fit of which only its predictions are compared.
+_SHORT = 1e-3
 _GRADIENT_STEPS = 20_000
 # The minimum is as near as this, relatively: a tenth of what a certificate asks of a critical point.
 _NEAR = 1e-7
@@ -140,6 +142,15 @@ def polish(problem: LabelProblem, params: Any) -> dict[str, Descent]:
     # Quasi-Newton steps stop at the rounding of the value; scoring steps go on to that of the gradient.
     last = sample_newton(loss, loss.curvature, near.params, steps=_LONG_SCORING)
     return {"scoring": scored, "lbfgs": near, "last scoring": last}
+
+
+def compared(problem: LabelProblem, params: Any) -> Any:
+    """Parameters near the minimum that descents from `params` lead to: near enough to compare rows held out."""
+    loss = problem.objective(problem.sample)
+    run = sample_newton(loss, loss.curvature, params, steps=_SCORING_STEPS, tolerance=_SHORT)
+    if run.status == "converged":
+        return run.params
+    return lbfgs(loss, run.params, steps=_STEPS, tolerance=1e-6).params
 
 
 def gradient_descent(problem: LabelProblem, loss: Any, params: Any) -> Descent:

@@ -26,6 +26,7 @@ from planted.objectives._host_filters import (
     second_derivatives,
 )
 from planted.objectives._host_losses import bends, curved, slopes, values
+from planted.objectives._host_outputs import curvature_of_outputs
 from planted.objectives._losses import SMALLEST, BernoulliMean
 
 LARGEST_WORK = 2_000_000
@@ -214,6 +215,22 @@ def curvature(objective: Any, params: dict[str, Any]) -> tuple[np.ndarray, np.nd
            [2.5, 2.5]])
     """
     point = at(objective, params)
+    m = point.prediction.shape[1]
+    size = sum(np.size(leaf) for leaf in params.values())
+    if m > 1 and point.filters is None:
+        matrix, parts = curvature_of_outputs(objective, params, point), _slopes(objective, params, point)
+        gradient = np.concatenate([np.ravel(parts[name]) for name in sorted(params)])
+    else:
+        matrix, gradient = _by_jacobian(objective, params, point)
+    if objective.ridge is not None:
+        ridge = objective.flat_ridge(params)
+        matrix[np.diag_indices(size)] += ridge
+        gradient += ridge * np.concatenate([np.ravel(params[name]) for name in sorted(params)])
+    return matrix, gradient
+
+
+def _by_jacobian(objective: Any, params: dict[str, Any], point: Point) -> tuple[np.ndarray, np.ndarray]:
+    """Σ w JᵀCJ (p, p) and Σ w Jᵀr (p,) from the Jacobian of some rows after the other."""
     n, m = point.prediction.shape
     size = sum(np.size(leaf) for leaf in params.values())
     matrix, gradient = np.zeros((size, size)), np.zeros(size)
@@ -225,10 +242,6 @@ def curvature(objective: Any, params: dict[str, Any]) -> tuple[np.ndarray, np.nd
         complement = None if point.complement is None else point.complement[rows]
         matrix += weighted.T @ curved(objective.loss, point.prediction[rows], J, complement).reshape(-1, size)
         gradient += weighted.T @ point.residual[rows].reshape(-1)
-    if objective.ridge is not None:
-        ridge = objective.flat_ridge(params)
-        matrix[np.diag_indices(size)] += ridge
-        gradient += ridge * np.concatenate([np.ravel(params[name]) for name in sorted(params)])
     return matrix, gradient
 
 

@@ -43,8 +43,10 @@ def values(loss: Any, prediction: np.ndarray, y: np.ndarray, complement: np.ndar
         yes, no = np.maximum(prediction, SMALLEST), np.maximum(_other(prediction, complement), SMALLEST)
         return -np.sum(y * np.log(yes) + (1 - y) * np.log(no), axis=1)
     if isinstance(loss, BernoulliLogit):
-        # log(1 + e^{−t}) for y = 1 and log(1 + eᵗ) for y = 0: nothing large cancels.
-        return np.sum(y * np.logaddexp(0.0, -prediction) + (1 - y) * np.logaddexp(0.0, prediction), axis=1)
+        # log(1 + e^{−|t|}), and |t| where the label is the other one: nothing large cancels.
+        other = np.where(prediction > 0, 1 - y, y)
+        size = np.abs(prediction)
+        return np.sum(np.log1p(np.exp(-size)) + other * size, axis=1)
     if isinstance(loss, Softmax):
         shares, largest = one_hot(y, prediction.shape[1]), prediction.max(axis=1)
         total = np.log(np.sum(np.exp(prediction - largest[:, None]), axis=1)) + largest

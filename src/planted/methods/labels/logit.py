@@ -7,7 +7,7 @@ from typing import Any
 
 from planted.methods._label_finish import recover_labels
 from planted.methods._label_penalty import STRENGTHS, choose_alpha, thirds, unbounded
-from planted.methods._label_search import polish, search_log_odds, standardised
+from planted.methods._label_search import compared, polish, search_log_odds, standardised
 from planted.methods._labels import LabelProblem
 from planted.methods._method import Method
 from planted.methods._recovery import Start
@@ -15,24 +15,20 @@ from planted.numerics.deadline import passed
 from planted.solvers import Descent
 
 
-def fitted(problem: LabelProblem, params: Any = None) -> tuple[dict[str, Descent], list[float]]:
+def fitted(problem: LabelProblem) -> tuple[dict[str, Descent], list[float]]:
     """The solvers' runs to a minimum, the last being the best, and the losses of the starts.
 
-    The problem has standardised inputs. Given `params` the search is left out.
+    The problem has standardised inputs.
     """
-    losses: list[float] = []
-    finalists = [params]
-    if params is None:
-        ends, losses = search_log_odds(problem)
-        finalists = [end.params for end in ends]
-    phases = [polish(problem, finalist) for finalist in (finalists[:1] if passed() else finalists)]
+    finalists, losses = search_log_odds(problem)
+    phases = [polish(problem, finalist.params) for finalist in (finalists[:1] if passed() else finalists)]
     best = min(phases, key=lambda runs: list(runs.values())[-1].value)
     return best, losses
 
 
 def fitted_params(problem: LabelProblem, params: Any) -> Any:
-    """Parameters at the minimum that a descent from `params` reaches, or the search where there are none."""
-    return list(fitted(problem, params)[0].values())[-1].params
+    """Parameters near the minimum that descents from `params` reach, or the search where there are none."""
+    return compared(problem, search_log_odds(problem)[0][0].params if params is None else params)
 
 
 def start(problem: Any) -> Start:
