@@ -55,9 +55,9 @@ def test_the_kind_of_network_is_read_off_rows_without_noise(activation, bias, in
 def test_noisy_rows_of_a_kink_are_not_taken_for_a_smooth_relative():
     """Descents of kinked neurons stop early in noise; those of smooth ones that look alike lend them theirs."""
     rng = np.random.default_rng(1)
-    X, W = rng.standard_normal((1000, 4)), rng.standard_normal((3, 4))
+    X, W = rng.standard_normal((600, 4)), rng.standard_normal((3, 4))
     y = np.maximum(X @ W.T, 0) @ [1.0, -1.0, 2.0]
-    y += 0.1 * np.random.default_rng(2).standard_normal(1000)
+    y += 0.1 * np.random.default_rng(2).standard_normal(600)
     assert choose(Problem.of(X, y, 1), Question()).chosen.name == "3 relu neurons"
 
 

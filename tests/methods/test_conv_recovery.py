@@ -17,7 +17,7 @@ from planted.methods.filters import shared
 from planted.networks import ModelFileError
 from planted.objectives import ConvSquared
 
-SHAPE = (800, 4, 5)  # rows, patches, patch size: one shape lets the tests share compiled programs
+SHAPE = (500, 4, 5)  # rows, patches, patch size: one shape lets the tests share compiled programs
 ACTIVATIONS = ["relu", "leaky_relu", "abs", "squared_relu", "softplus", "tanh", "sigmoid"]
 
 

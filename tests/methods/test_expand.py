@@ -176,7 +176,7 @@ def test_more_neurons_than_inputs_of_unequal_strength_are_recovered():
 
 
 def test_a_width_that_explains_the_rows_is_reported():
-    data = datasets.make_planted(900, 4, 5, activation="tanh", weights="gaussian", output="mixed", random_state=0)
+    data = datasets.make_planted(500, 4, 5, activation="tanh", weights="gaussian", output="mixed", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = METHODS["expand"](Problem.of(data.X, data.y, 4, "tanh"))

@@ -120,11 +120,11 @@ def test_labels_that_a_neuron_tells_apart_on_one_side_are_not_called_noise():
     below = np.random.default_rng(6).random(300) < 0.5
     y = np.where(rows[:, 0] > 0.8, 2, below.astype(int))
     for weight in (None, "balanced"):
-        est = PlantedClassifier(1, "sigmoid", link="logit", class_weight=weight, random_state=0).fit(rows, y)
+        est = PlantedClassifier(1, "sigmoid", True, link="logit", class_weight=weight, random_state=0).fit(rows, y)
         assert est.result_.status == "ambiguous"
         assert "no end" in est.result_.reason or "no finite minimiser" in est.result_.reason
         assert "repeat" not in est.result_.advice
-    kept = PlantedClassifier(1, "sigmoid", link="logit", alpha=0.001, random_state=0).fit(rows, y)
+    kept = PlantedClassifier(1, "sigmoid", True, link="logit", alpha=0.001, random_state=0).fit(rows, y)
     assert "no end" not in kept.result_.reason
 
 

@@ -27,7 +27,7 @@ def test_the_documentation_has_the_table_of_the_records():
 @pytest.fixture(scope="module")
 def spoilt():
     """A positive teacher, every second row spoilt and of no weight to speak of."""
-    data = datasets.make_planted(4000, 4, 3, output="positive", random_state=0)
+    data = datasets.make_planted(2500, 4, 3, output="positive", random_state=0)
     wrong = np.arange(len(data.y)) % 2 == 1
     y = np.where(wrong, 3 * np.sin(5 * data.X[:, 0]) * data.X[:, 1], data.y)
     return data, y, np.where(wrong, 1e-9, 1.0)

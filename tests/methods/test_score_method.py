@@ -34,7 +34,7 @@ def overlap(found, teacher):
 
 
 @pytest.mark.parametrize(
-    ("weights", "rows"), [("orthogonal", 15_000), pytest.param("correlated", 100_000, marks=pytest.mark.slow)]
+    ("weights", "rows"), [("orthogonal", 8_000), pytest.param("correlated", 100_000, marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("density", [Logistic(3), pytest.param(MIXTURE, marks=pytest.mark.slow)], ids=repr)
 def test_directions_before_refinement(density, weights, rows):
