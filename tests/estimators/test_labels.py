@@ -162,11 +162,9 @@ def test_weights_are_repeated_rows(three):
     X, names = X[:400], names[:400]
     # As many rows repeated as there are, so that both fits are of one shape.
     weight = np.random.default_rng(1).permutation(np.repeat([0, 1, 3], [200, 100, 100]))
-    settings = {"link": "logit", "restarts": 0, "random_state": 0}
-    weighted = PlantedClassifier(1, "tanh", True, **settings).fit(X, names, sample_weight=weight)
-    repeated = PlantedClassifier(1, "tanh", True, **settings).fit(
-        np.repeat(X, weight, axis=0), np.repeat(names, weight)
-    )
+    settings = {"link": "logit", "fit_bias": True, "restarts": 0, "random_state": 0}
+    weighted = PlantedClassifier(1, "tanh", **settings).fit(X, names, sample_weight=weight)
+    repeated = PlantedClassifier(1, "tanh", **settings).fit(np.repeat(X, weight, axis=0), np.repeat(names, weight))
     np.testing.assert_allclose(weighted.network_.weights, repeated.network_.weights, rtol=1e-6)
     for part, error in weighted.standard_errors_.errors.items():
         np.testing.assert_allclose(error, repeated.standard_errors_.errors[part], rtol=1e-5)

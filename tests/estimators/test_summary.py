@@ -131,13 +131,8 @@ def test_strength_and_share_of_labels_count_a_weight_as_so_many_rows(class_weigh
     X = rng.normal(size=(900, 2))
     y = (rng.random(900) < 1 / (1 + np.exp(1 - 4 * np.maximum(X[:, 0], 0)))).astype(int)
     times = np.where(X[:, 0] > 0, 9, 1)
-    options = {
-        "link": "logit",
-        "activation": "relu",
-        "fit_bias": False,
-        "class_weight": class_weight,
-        "random_state": 0,
-    }
+    options = {"link": "logit", "activation": "relu", "fit_bias": False, "random_state": 0}
+    options["class_weight"] = class_weight
     given, shown = _shown(PlantedClassifier(1, **options), X, y, sample_weight=times)
     repeated, all_shown = _shown(PlantedClassifier(1, **options), np.repeat(X, times, axis=0), np.repeat(y, times))
     np.testing.assert_allclose(given, repeated, rtol=1e-12)

@@ -1,13 +1,12 @@
 r"""Curvature of a network of several outputs on the host, without its Jacobian.
 
-The derivatives of prediction o are those of a few functions of a row times the row's own columns: f_o depends on row i
-of the weights through u_oi x̃, u_oi = A_oi ψ'(z_i) and x̃ = (x, 1), and on its own linear part, which the other outputs
-do not share, through l = (ψ(z), 1, x). With C the curvature of the loss of a row, all blocks of Σ w JᵀCJ are products of
-x̃ and l weighted by rows:
+Prediction o changes with the row and bias of neuron i by u_oi x̃, where u_oi = A_oi ψ'(z_i) and x̃ = (x, 1), and with
+the numbers of its own, which other outputs do not share, by v = (ψ(z), 1, x). With C the curvature of the loss of a
+row, the blocks of Σ w JᵀCJ are products of x̃ and v, rows weighted:
 
-    (i, j): Σ w (UᵀCU)_ij x̃x̃ᵀ,    (o, j): Σ w (CU)_oj l x̃ᵀ,    (o, p): Σ w C_op l lᵀ,
+    (i, j): Σ w (UᵀCU)_ij x̃x̃ᵀ,    (o, j): Σ w (CU)_oj v x̃ᵀ,    (o, p): Σ w C_op v vᵀ.
 
-which is about m times less work than a product of Jacobians, m the number of outputs.
+That is about m times less work than a product of Jacobians, m the number of outputs.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def curvature_of_outputs(objective: Any, params: dict[str, Any], point: Any) -> 
     places = _places(params)
     linear = [("output", point.feature), ("intercept", ones), (model.linear_part, x)]
     columns = [(places[name].reshape(m, -1), column) for name, column in linear if name in params]
-    l = np.column_stack([column for _, column in columns] or [ones[:, :0]])
+    v = np.column_stack([column for _, column in columns] or [ones[:, :0]])
     own = np.column_stack([places[name].reshape(k, -1) for name in ("weights", "bias") if name in params])
     others = np.column_stack([place for place, _ in columns] or [np.zeros((m, 0), int)])
     size = sum(np.size(leaf) for leaf in params.values())
@@ -56,10 +55,10 @@ def curvature_of_outputs(objective: Any, params: dict[str, Any], point: Any) -> 
         for j in range(i, k):
             put(own[i], own[j], hidden.T @ (UCU[:, i, j, None] * hidden))
         for o in range(m):
-            put(others[o], own[i], (l * CU[:, o, i, None]).T @ hidden)
+            put(others[o], own[i], (v * CU[:, o, i, None]).T @ hidden)
     for o in range(m):
         for p in range(o, m):
-            put(others[o], others[p], l.T @ (C[:, o, p, None] * l))
+            put(others[o], others[p], v.T @ (C[:, o, p, None] * v))
     return matrix
 
 
