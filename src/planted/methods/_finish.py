@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from planted.certificates import leaving_neurons_open
 from planted.methods._baselines import HeldOut, LeftOut, linear_p_value, looked_at
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import constant_inputs, dependence_advice, dependence_words, shortest_weights
@@ -21,6 +22,7 @@ from planted.methods._refine import finish
 from planted.methods._residual_test import residual_p_value
 from planted.methods._row_facts import confirmed, exchangeable, thin_neuron
 from planted.methods._smaller import fewer_neurons
+from planted.methods._spare import spare_neurons
 from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.networks import Network, counting_rows, largest_residual, residual_sizes
 from planted.numerics.deadline import finishing, measuring
@@ -58,9 +60,11 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     errors, needed = about.uncertainty, about.n_parameters
     # The rows determine the matrix of a quadratic network whatever its rank, and it the network up to symmetry.
     unique = bool(start.details.get("unique"))
-    undetermined = "" if unique else about.undetermined
+    undetermined, open_ = "" if unique else about.undetermined, []
     if exact and not undetermined:
-        undetermined = exchangeable(network, survey.X)
+        canonical = None if errors is None else errors.network
+        exchange = exchangeable(canonical if isinstance(canonical, Network) else network, survey.X)
+        undetermined, open_ = exchange.words, list(exchange.neurons)
     dependence = about.remedy
     if undetermined and not dependence:
         dependence = dependence_advice(survey, problem.free, problem.names)
@@ -70,7 +74,10 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
     left, held = looked_at(few, network, needed, intercept=intercept)
     with measuring():
-        enough = 0 if unique else fewer_neurons(problem, network, left, errors)
+        smaller = network if unique else fewer_neurons(problem, network, left, errors)
+    enough = 0 if smaller is None or smaller is network else smaller.n_hidden
+    if enough and smaller is not None and errors is not None:
+        open_ += spare_neurons(errors, smaller, survey.X)
     facts = Facts(
         relative_loss=relative,
         largest_residual=worst_row(problem, network) if exact else np.inf,
@@ -93,8 +100,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         compared=problem.compared,
         late=late,
         without_neurons="" if problem.n_hidden else "linear" if problem.free.skip else "constant",
-        enough_neurons=enough or 0,
-        unmeasured=("fewer",) if enough is None else (),
+        enough_neurons=enough,
+        unmeasured=("fewer",) if smaller is None else (),
         **held_out_facts(held, data),
     )
     verdict = judge(facts)
@@ -114,7 +121,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         relative_loss=relative,
         method=start.method,
         seconds=time.perf_counter() - began,
-        uncertainty=errors,
+        uncertainty=leaving_neurons_open(errors, sorted({*open_})) if errors is not None and open_ else errors,
         descents=done.descents,
         details=details,
         squares=squares,
