@@ -37,8 +37,10 @@ class HeldOut:
         Mean squared errors; NaN where there are too few rows.
     unbeaten : tuple of str
         Which of "mean" and "linear" the network is not better than.
-    squares : array (s,)
+    squares : array (s,) or (s, m)
         Squared errors of the network in the rows looked at.
+    targets : tuple of (float, float, float)
+        The three mean squared errors of each target, where there are several.
     """
 
     network: float
@@ -46,6 +48,7 @@ class HeldOut:
     mean: float
     unbeaten: tuple[str, ...]
     squares: np.ndarray
+    targets: tuple[tuple[float, float, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +84,7 @@ class LeftOut:
         return LeftOut.of(self.data, self.n_rows, most)
 
     def squares(self, network: Network | ConvNetwork, *, intercept: bool) -> np.ndarray:
-        """Squared error (s,) of the network in each row, left out, relative to the variance."""
+        """Squared errors (s,), or (s, m) of m targets, of the network in each row, left out, relative to variances."""
         rows = self.data.X[self.some]
         residual = (self.data.y[self.some] - network.predict(rows)).reshape(len(rows), -1)
         free = sum(np.size(part) for part in network.arrays().values())
@@ -123,14 +126,18 @@ class LeftOut:
         return self._relative(y - np.average(y, axis=0, weights=self.weight), (self.weight / len(y))[:, None])
 
     def loss(self, squares: np.ndarray) -> float:
-        """Weighted mean of squared errors (s,)."""
-        return float(np.mean(self.weight * squares))
+        """Weighted mean of squared errors (s,) or (s, m)."""
+        return float(np.mean(self.by_target(squares)))
+
+    def by_target(self, squares: np.ndarray) -> np.ndarray:
+        """Weighted mean of squared errors (s,) or (s, m), for each target."""
+        return np.asarray(np.mean((self.weight * squares.T).T, axis=0))
 
     def better(self, squares: np.ndarray, rival: np.ndarray, extra: int) -> bool:
         """Whether squared errors are lower than a rival's by what `extra` more numbers have to bring."""
         number = self._number
         total = float(np.sum(number))
-        gap = self.weight * total / (number * len(number)) * (rival - squares)
+        gap = self.weight * total / (number * len(number)) * np.mean((rival - squares).reshape(len(number), -1), axis=1)
         signs = self.weight / number * np.sign(gap)
         if float(number @ signs) > SURE * float(np.sqrt(number @ signs**2)):
             return True
@@ -157,7 +164,8 @@ class LeftOut:
         # Of a row that stands for several observations, one is left out.
         number = np.maximum(self._number, 1.0)[:, None]
         left_out = residual / (1 - np.minimum(leverage / number, _FULL_LEVERAGE))
-        return np.asarray(np.mean(left_out**2 / np.maximum(self.variance, 1e-300), axis=1))
+        squares = left_out**2 / np.maximum(self.variance, 1e-300)
+        return np.asarray(squares[:, 0] if self.data.y.ndim == 1 else squares)
 
 
 def looked_at(
@@ -196,12 +204,14 @@ def compared(left: LeftOut, network: Network | ConvNetwork, n_parameters: int, *
         return None
     own, mean = left.squares(network, intercept=intercept), left.mean()
     unbeaten = [] if left.better(own, mean, n_parameters - outputs) else ["mean"]
-    linear = np.full(len(own), np.nan)
+    linear = np.full(own.shape, np.nan)
     if left.n_rows > d + 2:
         linear = left.linear()
         if network_is_curved(network) and not left.better(own, linear, n_parameters - outputs * (d + 1)):
             unbeaten.append("linear")
-    return HeldOut(left.loss(own), left.loss(linear), left.loss(mean), tuple(unbeaten), own)
+    each = [left.by_target(squares).tolist() for squares in (own, linear, mean)] if own.ndim > 1 else []
+    targets = tuple(zip(*each, strict=True))
+    return HeldOut(left.loss(own), left.loss(linear), left.loss(mean), tuple(unbeaten), own, targets)
 
 
 def linear_p_value(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> float:

@@ -91,6 +91,24 @@ class Cause:
 
 
 @dataclass(frozen=True)
+class TargetLosses:
+    """Losses of one of several targets, over its variance.
+
+    Attributes
+    ----------
+    fit : float
+        Of the network in the rows of the fit.
+    network, linear, mean : float
+        In rows left out, as those of :class:`Facts` over all targets; NaN where they were not measured.
+    """
+
+    fit: float
+    network: float = float("nan")
+    linear: float = float("nan")
+    mean: float = float("nan")
+
+
+@dataclass(frozen=True)
 class Facts:
     """What a verdict follows from.
 
@@ -135,6 +153,8 @@ class Facts:
     network_loss, linear_loss, mean_loss : float
         Losses in rows left out of this network, of one linear function and of the mean, over the variance of the
         targets; for labels cross-entropies over that of the classes' shares. NaN where they were not measured.
+    targets : tuple of TargetLosses
+        The same of each of several targets; empty for one.
     linear_p_value : float
         Of an F-test of one linear function against the mean, where the network is not better than the mean in rows left
         out; NaN where it was not run.
@@ -183,6 +203,7 @@ class Facts:
     network_loss: float = float("nan")
     linear_loss: float = float("nan")
     mean_loss: float = float("nan")
+    targets: tuple[TargetLosses, ...] = ()
     linear_p_value: float = float("nan")
     linear_penalty: float = 0.0
     unbeaten: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from planted.methods._baselines import HeldOut, LeftOut, linear_p_value, looked_
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import constant_inputs, dependence_advice, dependence_words, shortest_weights
 from planted.methods._errors import errors_of
-from planted.methods._facts import EXACT, ROUNDED, ROW_EXACT, Facts
+from planted.methods._facts import EXACT, ROUNDED, ROW_EXACT, Facts, TargetLosses
 from planted.methods._limits import Limit, limit_of
 from planted.methods._observations import Observations, observations
 from planted.methods._problem import Problem
@@ -102,6 +102,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         without_neurons="" if problem.n_hidden else "linear" if problem.free.skip else "constant",
         enough_neurons=enough,
         unmeasured=("fewer",) if smaller is None else (),
+        targets=target_losses(squares, survey, held),
         **held_out_facts(held, data),
     )
     verdict = judge(facts)
@@ -195,6 +196,20 @@ def relative_loss(loss: float, squares: np.ndarray | None, survey: Survey) -> fl
     if squares is None:
         return 2 * loss / survey.variance
     return float(np.mean(squares / np.where(survey.spread > 0, survey.spread, 1.0) ** 2))
+
+
+def target_losses(squares: np.ndarray | None, survey: Survey, held: HeldOut | None) -> tuple[TargetLosses, ...]:
+    """Losses of each of several targets from mean squared residuals (m,), and from rows left out where there are some.
+
+    >>> survey = Survey.of(np.ones((2, 1)), np.array([[0.0, 0.0], [2.0, 8.0]]))
+    >>> [target.fit for target in target_losses(np.array([1.0, 4.0]), survey, None)]
+    [1.0, 0.25]
+    """
+    if squares is None:
+        return ()
+    fit = (squares / np.where(survey.spread > 0, survey.spread, 1.0) ** 2).tolist()
+    left = [()] * len(fit) if held is None else held.targets
+    return tuple(TargetLosses(own, *losses) for own, losses in zip(fit, left, strict=True))
 
 
 def _noise(loss: float, squares: np.ndarray | None, units: np.ndarray | None, n_rows: float, numbers: int) -> str:
