@@ -12,11 +12,13 @@ would have it, by five standard errors of their number, are predicted better.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.stats import f as f_distribution
 
 from planted.methods._facts import RIVAL_ERRORS, SURE, TESTED_ROWS, TESTED_UNKNOWNS
+from planted.methods._filter_bank import FilterBank
 from planted.methods._observations import Observations
 from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
@@ -25,6 +27,8 @@ from planted.numerics.decompositions import svd
 _FULL_LEVERAGE = 0.9
 _VANISHING = 1e-9
 _ENTRIES = 20_000_000
+
+Predicting: TypeAlias = Network | ConvNetwork | FilterBank
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +87,7 @@ class LeftOut:
             return None
         return LeftOut.of(self.data, self.n_rows, most)
 
-    def squares(self, network: Network | ConvNetwork, *, intercept: bool) -> np.ndarray:
+    def squares(self, network: Predicting, *, intercept: bool) -> np.ndarray:
         """Squared errors (s,), or (s, m) of m targets, of the network in each row, left out, relative to variances."""
         rows = self.data.X[self.some]
         residual = (self.data.y[self.some] - network.predict(rows)).reshape(len(rows), -1)
@@ -169,7 +173,7 @@ class LeftOut:
 
 
 def looked_at(
-    left: LeftOut, network: Network | ConvNetwork, n_parameters: int, *, intercept: bool
+    left: LeftOut, network: Predicting, n_parameters: int, *, intercept: bool
 ) -> tuple[LeftOut, HeldOut | None]:
     """The comparison, with more observations where few of them leave open whether the network is better.
 
@@ -188,7 +192,7 @@ def looked_at(
     return (left, held) if wider is None else (wider, compared(wider, network, n_parameters, intercept=intercept))
 
 
-def compared(left: LeftOut, network: Network | ConvNetwork, n_parameters: int, *, intercept: bool) -> HeldOut | None:
+def compared(left: LeftOut, network: Predicting, n_parameters: int, *, intercept: bool) -> HeldOut | None:
     """The network beside the linear function and the mean; None where there are no more rows than numbers.
 
     >>> from planted.datasets import make_planted
@@ -243,7 +247,7 @@ def linear_p_value(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = Non
     return min(1.0, float(np.min(f_distribution.sf(ratio, rank, n - rank - 1))) * len(total))
 
 
-def network_is_curved(network: Network | ConvNetwork) -> bool:
+def network_is_curved(network: Predicting) -> bool:
     """Whether the network has neurons that are more than a linear function.
 
     >>> network_is_curved(Network(np.zeros((0, 2)), np.zeros(0), skip=[1.0, 2.0]))

@@ -90,7 +90,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         odd_rows="" if exact else _odd_rows(network, data),
-        noise=_noise(done.loss, squares, problem.units, few.n_rows, needed) + about.words,
+        noise=noise_words(done.loss, squares, problem.units, few.n_rows, needed) + about.words,
         remark="; ".join(remark for remark in remarks if remark),
         agreeing_runs=start.details.get("agreeing_runs"),
         precision=about.precision,
@@ -212,15 +212,15 @@ def target_losses(squares: np.ndarray | None, survey: Survey, held: HeldOut | No
     return tuple(TargetLosses(own, *losses) for own, losses in zip(fit, left, strict=True))
 
 
-def _noise(loss: float, squares: np.ndarray | None, units: np.ndarray | None, n_rows: float, numbers: int) -> str:
+def noise_words(loss: float, squares: np.ndarray | None, units: np.ndarray | None, n_rows: float, numbers: int) -> str:
     """The size of the noise behind a loss, half the mean of r² over rows, or behind those of several targets, in words.
 
     Numbers that were fitted take their share of the noise along: sums of squares are divided by rows minus numbers, of
     which every target has its share.
 
-    >>> _noise(0.01, None, None, 100, 0), _noise(0.01, None, None, 100, 50)
+    >>> noise_words(0.01, None, None, 100, 0), noise_words(0.01, None, None, 100, 50)
     ('its standard deviation is 0.141', 'its standard deviation is 0.2')
-    >>> _noise(0.01, np.array([0.01, 4.0]), np.array([1.0, 2.0]), 100, 0)
+    >>> noise_words(0.01, np.array([0.01, 4.0]), np.array([1.0, 2.0]), 100, 0)
     'its standard deviations are 0.1 and 4 in the targets'
     """
     one = 1 if squares is None else len(squares)

@@ -114,7 +114,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         return (
             "ambiguous",
             f"{left}, but the rows do not determine the weights: {facts.undetermined}",
-            facts.remedy or f"Give more rows in general position{', or ask for fewer neurons' * (facts.n_hidden > 1)}.",
+            facts.remedy or f"Give {_or_fewer(facts, 'more rows in general position')}.",
         )
     if facts.scarce:
         if facts.thin and facts.counting_rows >= MARGIN * facts.n_parameters:
@@ -172,10 +172,15 @@ def _share(facts: Facts) -> str:
 
 
 def _or_fewer(facts: Facts, words: str) -> str:
-    """`words`, and fewer neurons where there are several."""
+    """`words`, and fewer neurons, or filters, where there are several."""
     if facts.n_hidden <= 1:
         return words
-    return f"{words.removeprefix('or ')}, or ask for fewer neurons"
+    return f"{words.removeprefix('or ')}, or ask for fewer {_units(facts)}"
+
+
+def _units(facts: Facts) -> str:
+    """What a width is a number of."""
+    return "filters" if facts.filters else "neurons"
 
 
 def _simpler(facts: Facts) -> tuple[str, str] | None:
@@ -271,7 +276,7 @@ def _cause(facts: Facts) -> tuple[str, str]:
     if cause.kind == "width":
         return f"the width is too small: {cause.value} neurons have {instead}", f"Try n_hidden={cause.value} or more."
     parts = "an intercept, biases or a linear part"
-    others = "more filters" if facts.filters else "more neurons"
+    others = f"more {_units(facts)}"
     tried = ["a new search", "biases or an intercept" if facts.labels else parts, "another activation", others]
     none = f"neither {', nor '.join(tried[:1] + tried[1 + facts.filters :])} explain clearly more"
     if cause.before < NEARLY and not facts.labels:
