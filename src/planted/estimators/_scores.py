@@ -12,6 +12,8 @@ FITTED = "the rows of the fit"
 """What scores of rows that the network was fitted to are called."""
 # Targets of which each has a line.
 _TARGETS = 12
+# Times the error of a constant, the mean or the classes' shares, from which on a negative share says nothing.
+_FAR_WORSE = 3.0
 
 
 def scores(estimator: Any) -> list[str]:
@@ -105,7 +107,11 @@ def _each(estimator: Any) -> list[str]:
 
 
 def _share(loss: float) -> str:
-    """1 − loss with as many nines as it has."""
+    """1 − loss with as many nines as it has; where it is far below zero, how many times as bad as a constant that is.
+
+    >>> _share(0.25), _share(1e-7), _share(142.0)
+    ('0.7500', '1 − 1.0e-07', 'below zero (142 times the error of a constant)')
+    """
     if 0 <= loss < 1e-4:
         return "1" if loss < 1e-15 else f"1 − {loss:.1e}"
-    return f"{1 - loss:.4f}"
+    return f"{1 - loss:.4f}" if loss <= _FAR_WORSE else f"below zero ({loss:.3g} times the error of a constant)"

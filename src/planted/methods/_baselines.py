@@ -23,8 +23,8 @@ from planted.methods._observations import Observations
 from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
 
-# A first-order step says nothing of a row that alone determines something: leverages count as at most this.
-_FULL_LEVERAGE = 0.9
+FULL_LEVERAGE = 0.9
+"""A first-order step says nothing of a row that alone determines something: leverages count as at most this."""
 _VANISHING = 1e-9
 _ENTRIES = 20_000_000
 
@@ -167,7 +167,7 @@ class LeftOut:
     def _relative(self, residual: np.ndarray, leverage: np.ndarray) -> np.ndarray:
         # Of a row that stands for several observations, one is left out.
         number = np.maximum(self._number, 1.0)[:, None]
-        left_out = residual / (1 - np.minimum(leverage / number, _FULL_LEVERAGE))
+        left_out = residual / (1 - np.minimum(leverage / number, FULL_LEVERAGE))
         squares = left_out**2 / np.maximum(self.variance, 1e-300)
         return np.asarray(squares[:, 0] if self.data.y.ndim == 1 else squares)
 
