@@ -136,6 +136,8 @@ class Facts:
         Evidence of a misfit beside the test, in words; empty if none.
     odd_rows : str
         How many rows are not explained where all others are explained to rounding, in words; empty if it is not so.
+    far_rows : str
+        Which few rows make most of the squared residuals, in words; empty if none do.
     unfinished : str
         Which search had not reached its minimum, in words; empty if it had.
     noise : str
@@ -193,6 +195,7 @@ class Facts:
     p_value: float = float("nan")
     structure: str = ""
     odd_rows: str = ""
+    far_rows: str = ""
     unfinished: str = ""
     noise: str = ""
     remark: str = ""

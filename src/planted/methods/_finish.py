@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from planted.certificates import leaving_neurons_open
+from planted.certificates import Uncertainty, leaving_neurons_open, leaving_open
 from planted.methods._baselines import HeldOut, LeftOut, linear_p_value, looked_at
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import constant_inputs, dependence_advice, dependence_words, shortest_weights
 from planted.methods._errors import errors_of
 from planted.methods._facts import EXACT, ROUNDED, ROW_EXACT, Facts, TargetLosses
-from planted.methods._limits import Limit, limit_of
+from planted.methods._heavy_tails import far_rows
+from planted.methods._limits import Limit, limit_of, steep_neurons
 from planted.methods._observations import Observations, observations
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
@@ -27,7 +28,7 @@ from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.networks import Network, counting_rows, largest_residual, residual_sizes
 from planted.numerics.deadline import finishing, measuring
 from planted.numerics.precision import float64, to_jax
-from planted.objectives import residual_products
+from planted.objectives import residual_products, unflatten
 from planted.rows import ChunkedRows, Survey
 
 _BLOCK = 65_536
@@ -90,6 +91,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         odd_rows="" if exact else _odd_rows(network, data),
+        far_rows="" if exact else far_rows(network, data),
         noise=noise_words(done.loss, squares, problem.units, few.n_rows, needed) + about.words,
         remark="; ".join(remark for remark in remarks if remark),
         agreeing_runs=start.details.get("agreeing_runs"),
@@ -105,6 +107,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         targets=target_losses(squares, survey, held),
         **held_out_facts(held, data),
     )
+    if facts.scarce and not facts.undetermined and errors is not None and errors.determined:
+        errors, facts = _of_steps(problem, errors, facts)
     verdict = judge(facts)
     if verdict.status == "misfit" and network.n_hidden and not late:
         cause, better = misfit_cause(problem.on_sample(), network)
@@ -127,6 +131,22 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         details=details,
         squares=squares,
     )
+
+
+def _of_steps(problem: Problem, errors: Uncertainty, facts: Facts) -> tuple[Uncertainty, Facts]:
+    """Errors and facts where hardly a row counts since neurons are steps: rows leave the lengths of these open."""
+    assert isinstance(errors.network, Network)
+    steep, limit = steep_neurons(errors.network, problem.survey.X)
+    if not steep:
+        return errors, facts
+    places = unflatten(np.arange(len(errors.covariance)), errors.estimate)
+    longer = np.zeros((len(errors.covariance), len(steep)))
+    for column, i in enumerate(steep):
+        for name in ("weights", "bias"):
+            if name in places:
+                longer[places[name][i], column] = errors.estimate[name][i]
+    errors = leaving_open(errors, problem.objective().model, longer)
+    return errors, replace(facts, undetermined=limit.reason, remedy=limit.advice)
 
 
 def _counting(problem: Problem, network: Network, data: Observations, exact: bool) -> int:

@@ -70,6 +70,9 @@ def judge(facts: Facts) -> Verdict:
     status, reason, advice = _status(facts)
     if status in SUCCESSES and facts.without_neurons:
         reason = f"{reason}; {_WITHOUT_NEURONS[facts.without_neurons]}"
+    if facts.far_rows and not facts.odd_rows:
+        reason = f"{reason}; {facts.far_rows}, and least squares follows them"
+        advice = f"Look at the rows farthest off, and leave out those that are errors. {advice}".rstrip()
     if facts.remark:
         reason = f"{reason}; {facts.remark}"
     if facts.unmeasured:
@@ -205,6 +208,7 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         # A better score that may be chance is no evidence against neurons.
         better = facts.network_loss < (1 - ALIKE) * facts.linear_loss
         so = "these rows are too few to tell whether neurons are needed" if better else _WITHOUT_NEURONS["linear"]
+        so = "a few rows far off hide whether neurons are needed" if facts.far_rows else so
         return f"{_beside_linear(facts)}: {so}", f"Use {rival}, or give {_or_fewer(facts, 'more rows')}."
     if facts.enough_neurons:
         left = "every row" if facts.explained else "the rows left out as well"
