@@ -94,3 +94,15 @@ def test_a_row_that_alone_determines_something_does_not_decide_the_score():
     plain = label_held_out(LabelProblem.of(X[:, :2], y, 1, "tanh", link="logit"),
                            Network(teacher.weights[:, :2], [3.0], "tanh"), 3)  # fmt: skip
     assert facts["network_loss"] < plain["network_loss"] + 0.1
+
+
+def test_labels_of_two_sides_ask_for_log_odds_of_several_neurons():
+    """Means of sigmoid neurons are no parity, and neither are log-odds of two neurons."""
+    rng = np.random.default_rng(21)
+    X = rng.standard_normal((1000, 2))
+    y = (((X[:, 0] * X[:, 1]) > 0) ^ (rng.random(1000) < 0.1)).astype(float)
+    problem = LabelProblem.of(X, y, 2, "sigmoid", free=Free(True))
+    verdict = LABELS["likelihood"](problem).verdict
+    assert verdict.status == "misfit"
+    assert verdict.facts.cause.kind in ("link", "links")
+    assert "link='logit'" in verdict.advice

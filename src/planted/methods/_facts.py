@@ -74,11 +74,11 @@ class Cause:
 
     Attributes
     ----------
-    kind : "search", "intercept", "link", "activation", "width", "parts", "filters" or "other"
+    kind : "search", "intercept", "link", "activation", "width", "links", "parts", "filters" or "other"
         What was changed in the simplest fit that is clearly better; "other" if none is.
     value : str
         To what: the free part ("intercept", "bias" or "skip"), the activation, the number of neurons; that number for
-        "parts", which has more neurons, biases and an intercept at once.
+        "parts", which has more neurons, biases and an intercept at once, and for "links", which has log-odds too.
     before, after : float
         Losses there of the network and of that fit (of the best one for "other"): squared errors over the variance,
         cross-entropies over that of the shares that classes have in the part.

@@ -267,6 +267,11 @@ def _cause(facts: Facts) -> tuple[str, str]:
         return f"{part} missing: with {with_it} the fit has {instead}", f"Try fit_{cause.value}=True."
     if cause.kind == "link":
         return f"probabilities are no means of neurons: log-odds have {instead}", f"Try link='{cause.value}'."
+    if cause.kind == "links":
+        return (
+            f"probabilities are no means of neurons: log-odds of {cause.value} neurons have {instead}",
+            f"Try link='logit', n_hidden={cause.value} and fit_bias=True.",
+        )
     if cause.kind == "activation":
         return f"the activation is wrong: {cause.value} has {instead}", f"Try activation='{cause.value}'."
     if cause.kind == "parts":
