@@ -8,7 +8,7 @@ from scipy.stats import kstest
 from planted import Network
 from planted.methods import LABELS, Free, LabelProblem
 from planted.methods._label_causes import label_cause
-from planted.methods._label_held_out import _compared
+from planted.methods._label_held_out import _compared, label_held_out
 from planted.methods._label_split import held_out
 from planted.methods._label_test import label_p_value
 from planted.methods._logistic import logistic_regression
@@ -81,3 +81,28 @@ def test_a_step_that_fits_noise_is_called_noise_and_a_true_one_is_not():
     assert "would settle it" not in said["noise"].advice
     assert "classes' shares" not in said["step"].reason
     assert "would settle it" in said["step"].advice
+
+
+def test_a_row_that_alone_determines_something_does_not_decide_the_score():
+    """An input that one row has: without that row nothing is known of its weight, and a first-order step has no end."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((400, 2)), np.eye(400)[:, :3]])
+    teacher = Network([[2.0, -1.0, 0.5, 0.5, 0.5]], [3.0], "tanh")
+    y = (rng.random(400) < 1 / (1 + np.exp(-teacher.predict(X)))).astype(float)
+    problem = LabelProblem.of(X, y, 1, "tanh", link="logit")
+    facts = label_held_out(problem, teacher, 6)
+    plain = label_held_out(LabelProblem.of(X[:, :2], y, 1, "tanh", link="logit"),
+                           Network(teacher.weights[:, :2], [3.0], "tanh"), 3)  # fmt: skip
+    assert facts["network_loss"] < plain["network_loss"] + 0.1
+
+
+def test_labels_of_two_sides_ask_for_log_odds_of_several_neurons():
+    """Means of sigmoid neurons are no parity, and neither are log-odds of two neurons."""
+    rng = np.random.default_rng(21)
+    X = rng.standard_normal((1000, 2))
+    y = (((X[:, 0] * X[:, 1]) > 0) ^ (rng.random(1000) < 0.1)).astype(float)
+    problem = LabelProblem.of(X, y, 2, "sigmoid", free=Free(True))
+    verdict = LABELS["likelihood"](problem).verdict
+    assert verdict.status == "misfit"
+    assert verdict.facts.cause.kind in ("link", "links")
+    assert "link='logit'" in verdict.advice

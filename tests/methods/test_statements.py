@@ -127,10 +127,11 @@ def test_superfluous_neurons_are_counted(noise):
     network = refine(problem, wide).network
     data = observations(problem.survey)
     errors = errors_of(problem, network, data, noise**2)
-    assert fewer_neurons(problem, network, LeftOut.of(data, 300), errors.uncertainty) == 2
+    assert fewer_neurons(problem, network, LeftOut.of(data, 300), errors.uncertainty).n_hidden == 2
     narrow = Problem.of(X, y, 2)
     own = refine(narrow, teacher).network
-    assert fewer_neurons(narrow, own, LeftOut.of(data, 300), errors_of(narrow, own, data, noise**2).uncertainty) == 0
+    about = errors_of(narrow, own, data, noise**2).uncertainty
+    assert fewer_neurons(narrow, own, LeftOut.of(data, 300), about) is own
     verdict = judge(Facts(noise**2, np.inf if noise else 0.0, 300, 12, n_hidden=3, enough_neurons=2, p_value=0.5))
     assert (verdict.status, verdict.advice) == ("ambiguous", "Ask for n_hidden=2.")
     assert verdict.reason.startswith("2 distinct neurons explain")

@@ -68,11 +68,11 @@ def test_neurons_are_taken_away_only_while_there_is_time(clock, monkeypatch):
         return fitted
 
     monkeypatch.setattr(smaller, "refine", slow)
-    assert smaller.fewer_neurons(problem, wide, left, None) == 1
+    assert smaller.fewer_neurons(problem, wide, left, None).n_hidden == 1
     assert len(calls) == 3
     clock.shows = 0.0
     with deadline.time_budget(1.0), deadline.measuring():
-        assert smaller.fewer_neurons(problem, wide, left, None) == 2
+        assert smaller.fewer_neurons(problem, wide, left, None).n_hidden == 2
         assert len(calls) == 5
         assert smaller.fewer_neurons(problem, wide, left, None) is None
     assert len(calls) == 5

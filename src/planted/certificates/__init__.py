@@ -11,7 +11,7 @@ from planted.certificates._kink_crossings import crossing_scores, kink_jumps
 from planted.certificates._kinks import Kinks, find_kinks
 from planted.certificates._label_basin import LabelBasin, label_basin
 from planted.certificates._least_loss import least_loss
-from planted.certificates._leaving_open import leaving_open
+from planted.certificates._leaving_open import leaving_neurons_open, leaving_open
 from planted.certificates._local_convergence import DescentCheck, LocalConvergence, local_convergence, run_descent
 from planted.certificates._local_geometry import (
     LinearRate,
@@ -90,6 +90,7 @@ __all__ = [
     "kink_jumps",
     "label_basin",
     "least_loss",
+    "leaving_neurons_open",
     "leaving_open",
     "linear_rate",
     "local_constants",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy.linalg
 
 from planted.certificates._uncertainty import Uncertainty
 from planted.objectives import Model, unflatten
@@ -47,4 +49,36 @@ def leaving_open(about: Uncertainty, model: Model, directions: np.ndarray) -> Un
         rank=about.rank - directions.shape[1],
         flat_directions=np.linalg.qr(directions)[0],
         ratios=None,
+    )
+
+
+def leaving_neurons_open(about: Uncertainty, neurons: Sequence[int]) -> Uncertainty:
+    """The same with all numbers of some neurons left open: weights, biases and outputs. Others keep their errors.
+
+    >>> from planted.certificates import uncertainty
+    >>> from planted.datasets import make_planted
+    >>> from planted.objectives import Squared
+    >>> data = make_planted(500, 2, 2, noise=0.1, random_state=0)
+    >>> loss = Squared(data.X, data.y)
+    >>> errors = leaving_neurons_open(uncertainty(loss, loss.model.params(data.teacher)), [1]).errors
+    >>> np.isinf(errors["output"]).tolist(), np.isinf(errors["weights"]).all(axis=1).tolist()
+    ([False, True], [False, True])
+    """
+    places = unflatten(np.arange(len(about.covariance)), about.estimate)
+    own = [places[name][..., neurons] if name == "output" else places[name][neurons]
+           for name in ("weights", "bias", "output") if name in places]  # fmt: skip
+    reached = np.concatenate([part.ravel() for part in own])
+    covariance, moves = about.covariance.copy(), np.eye(len(about.covariance))[:, reached]
+    covariance[reached], covariance[:, reached] = np.nan, np.nan
+    covariance[reached, reached] = np.inf
+    directions = np.column_stack([about.flat_directions, moves])
+    # The scale between the layers of an open neuron lies among its numbers, and is no free parameter.
+    scales = len(neurons) * (about.network.activation.homogeneity is not None and "output" in places)
+    return replace(
+        about,
+        errors=unflatten(np.sqrt(np.diagonal(covariance)), about.estimate),
+        covariance=covariance,
+        moved=np.column_stack([about.moved, moves]),
+        rank=about.n_parameters - int(np.linalg.matrix_rank(directions)) + scales,
+        flat_directions=scipy.linalg.orth(directions),
     )

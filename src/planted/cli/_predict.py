@@ -82,9 +82,12 @@ def predict(
     else:
         typer.echo(f"{count_of(int(whole.sum()), 'prediction')} written to {out}")
     words = {"r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
+    each = score.pop("target_r2", {})
     if score:
         line = ", ".join(f"{words[name]} {value:.6g}" for name, value in score.items())
-        typer.echo(line, err=out is None)
+        typer.echo(
+            "\n".join([line, *(f"  of {name}: R² {value:.6g}" for name, value in each.items())]), err=out is None
+        )
     return DONE
 
 
@@ -108,14 +111,19 @@ def predictions(saved: Any, X: Any) -> dict[str, Any]:
     values = saved.values(X)
     if values.ndim == 1:
         return {"prediction": _gaps(values)}
+    return {f"prediction {name}": _gaps(values[:, i]) for i, name in enumerate(_target_names(saved, values.shape[1]))}
+
+
+def _target_names(saved: Any, count: int) -> list[str]:
+    """Names of several targets; arrays of several columns have one name, and models of earlier versions none."""
     fitted = () if saved.signature is None else saved.signature.targets
-    # Arrays of several columns have one name, and models of earlier versions none.
-    names = fitted if len(set(fitted)) == values.shape[1] else range(values.shape[1])
-    return {f"prediction {name}": _gaps(values[:, i]) for i, name in enumerate(names)}
+    return [str(name) for name in (fitted if len(set(fitted)) == count else range(count))]
 
 
-def scores(saved: Any, X: Any, y: Any) -> dict[str, float]:
+def scores(saved: Any, X: Any, y: Any) -> dict[str, Any]:
     """R² of values, or accuracy and log loss of classes, over the rows that have a prediction.
+
+    Of several targets R² is the mean of theirs, each relative to its own variance, and "target_r2" has them by name.
 
     >>> from planted import Network
     >>> from planted.estimators import SavedModel
@@ -142,7 +150,11 @@ def scores(saved: Any, X: Any, y: Any) -> dict[str, float]:
     if y.shape != values[whole].shape:
         named = count_of(y[0].size, "target is", "targets are")
         raise ValueError(f"the network has {count_of(values[0].size, 'output')}, but {named} named")
-    return {"r2": 1 - float(np.mean((values[whole] - y) ** 2) / max(np.mean(np.var(y, axis=0)), 1e-300))}
+    each = 1 - np.mean((values[whole] - y) ** 2, axis=0) / np.maximum(np.var(y, axis=0), 1e-300)
+    made: dict[str, Any] = {"r2": float(np.mean(each))}
+    if y.ndim == 1:
+        return made
+    return made | {"target_r2": dict(zip(_target_names(saved, y.shape[1]), each.tolist(), strict=True))}
 
 
 def _gaps(values: Any) -> list[Any]:

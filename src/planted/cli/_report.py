@@ -77,7 +77,7 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain numbers and words: the schema of docs/json.md."""
-        from planted.estimators import held_out
+        from planted.estimators import held_out, target_scores
         from planted.pages import displayed
 
         estimator, result = self.estimator, self.estimator.result_
@@ -96,6 +96,7 @@ class Report:
             "certificate": {"kind": certificate.kind, "reason": certificate.reason},
             "intervals": intervals(estimator, self.level),
             "scores": held_out(estimator),
+            "target_scores": target_scores(estimator),
             "summary": estimator.summary().as_dict(),
             "network": network_report(displayed(result.network, result.uncertainty)),
             "table": None if self.source is None else self.source.words,

@@ -15,11 +15,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from planted.certificates import Certificate
 from planted.estimators._presented import Presented
-from planted.estimators._tables import fitted_table
+from planted.estimators._tables import coded_table, fitted_table
+from planted.estimators._values import check_meaning, check_numbers
 from planted.methods import (
     Method,
     Problem,
@@ -37,7 +38,6 @@ from planted.numerics.progress import Progress, silent
 from planted.numerics.reading import brief_errors, shortened
 from planted.numerics.seeding import words_from
 from planted.numerics.threads import threads_for
-from planted.numerics.validation import check_plain
 from planted.pages import Evidence
 from planted.rows import (
     ChunkedRows,
@@ -175,10 +175,18 @@ class PlantedEstimator(Presented, BaseEstimator):
             else:
                 for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
                     check_meaning(name, value)
-                check_present("X", X)
+                check_numbers("X", X)
                 if options:
                     raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
                 self._fit_arrays(key, X, y, sample_weight)
+
+    def _inputs(self, X: Any) -> np.ndarray:
+        """Rows to predict from, in the form of those that were fitted."""
+        with brief_errors():
+            table = coded_table(self, X)
+            check_meaning("X", table)
+            check_numbers("X", table)
+            return np.asarray(validate_data(self, table, dtype=np.float64, reset=False))
 
     def _fit_arrays(self, key: np.ndarray, X: Any, y: Any, sample_weight: Any) -> None:
         inputs, targets = self._validated(X, y)
@@ -332,32 +340,6 @@ def rows_observed(looked: Survey, given: int) -> int:
     weight = looked.weight
     whole = weight is not None and np.array_equal(weight, np.round(weight))
     return round(looked.total_weight) if whole and observations(looked).counted else given
-
-
-def check_meaning(name: str, value: Any) -> None:
-    """Raise a ValueError for masked values, dates and spans of time, which scikit-learn's own checks take for numbers.
-
-    >>> check_meaning("y", np.array([1, 2], dtype="timedelta64[s]"))
-    Traceback (most recent call last):
-    ValueError: y holds spans of time, not real numbers
-    """
-    if isinstance(value, np.ma.MaskedArray) or getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M"):
-        check_plain(name, value)
-
-
-def check_present(name: str, value: Any) -> None:
-    """Raise a ValueError for missing values in an array, with what to do about them.
-
-    >>> check_present("X", np.array([[1.0], [np.nan]]))
-    Traceback (most recent call last):
-    ValueError: X has missing values (NaN), the first in row 1: leave such rows out, or fill in what is missing
-    """
-    if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or not value.ndim:
-        return
-    missing = np.isnan(value).reshape(len(value), -1).any(axis=1)
-    if missing.any():
-        where = f"{name} has missing values (NaN), the first in row {int(np.argmax(missing))}"
-        raise ValueError(f"{where}: leave such rows out, or fill in what is missing")
 
 
 def check_scale(largest: float) -> None:

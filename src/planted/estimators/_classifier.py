@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
 from planted.estimators._base import PlantedEstimator, checked_budget, checked_part, checked_width, is_auto
-from planted.estimators._tables import coded_table
 from planted.methods import (
     LABELS,
     Choice,
@@ -347,8 +346,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (n, m) of the classes, in the order of `classes_`."""
         check_is_fitted(self)
-        inputs = validate_data(self, coded_table(self, X), dtype=np.float64, reset=False)
-        return class_probabilities(self.network_, inputs, self.link_)
+        return class_probabilities(self.network_, self._inputs(X), self.link_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row; of equally probable ones the first."""

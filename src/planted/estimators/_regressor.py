@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
 from planted.estimators._base import LOG, PlantedEstimator, checked_budget, checked_part, checked_width, is_auto
-from planted.estimators._tables import coded_table
 from planted.inputs import InputLaw, check_inputs
 from planted.methods import METHODS, Choice, Free, Method, Problem, Question, assumed_inputs, decide, joined_rows
 from planted.names import unknown
@@ -190,4 +189,4 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Outputs (n,) of the recovered network, or (n, m) for m targets."""
         check_is_fitted(self)
-        return self.network_.predict(validate_data(self, coded_table(self, X), dtype=np.float64, reset=False))
+        return self.network_.predict(self._inputs(X))

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from planted import activations
 from planted.datasets import patch_to_image, to_patches
 from planted.estimators._base import MOST_NEURONS, PlantedEstimator, checked_budget
+from planted.estimators._values import check_numbers
 from planted.methods import FILTERS, FilterProblem, Method, Problem
 from planted.numerics.progress import Progress
 from planted.numerics.validation import count
@@ -164,9 +165,10 @@ class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Outputs (n,) of the recovered network, for X as given to :meth:`fit`."""
         check_is_fitted(self)
+        check_numbers("X", X)
         rows = check_array(X, dtype=np.float64, allow_nd=True)
         if rows.ndim == 2:
-            rows = validate_data(self, X, dtype=np.float64, reset=False)
+            rows = self._inputs(X)
         patches = to_patches(rows, self.n_patches_, self.patch_shape)
         return self.network_.predict(patches if self.n_filters == 1 else patches.reshape(len(patches), -1))
 

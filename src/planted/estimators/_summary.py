@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from planted.certificates import unit_scaled
+from planted.estimators._scores import scores
 from planted.names import count_of
 from planted.networks import ConvNetwork
-from planted.pages import FIRST_ORDER, displayed
+from planted.pages import displayed
 
 _COLUMNS, _NEURONS, _INPUTS = 4, 12, 24
 _ALWAYS = 0.9995
@@ -157,53 +158,6 @@ def _head(estimator: Any) -> list[str]:
     rows = count_of(estimator.evidence_.n_rows, "row")
     lines += [f"{result.network}; {rows}; method {result.method!r}; {result.seconds:.1f} s"]
     return lines + scores(estimator)
-
-
-def scores(estimator: Any) -> list[str]:
-    """How well the network predicts rows that are left out, beside a linear function and the mean, in one line.
-
-    >>> from planted import PlantedRegressor, datasets
-    >>> data = datasets.make_planted(300, 2, 1, random_state=0)
-    >>> scores(PlantedRegressor(1, activation="relu", random_state=0).fit(data.X, data.y))[0].split(":")[0]
-    'explained...'
-    """
-    left = {name: f"{name} {_share(1 - score)}" for name, score in held_out(estimator).items()}
-    if left and hasattr(estimator, "classes_"):
-        return [f"explained deviance of rows left out one by one ({FIRST_ORDER}): {', '.join(left.values())}"]
-    if left:
-        if estimator.verdict_.facts.n_hidden:
-            left["this network"] += f" ({FIRST_ORDER})"
-        return [f"explained variance (R²) of rows left out one by one: {', '.join(left.values())}"]
-    if hasattr(estimator, "classes_"):
-        return []
-    return [f"explained variance (R²) of the rows of the fit: {_share(estimator.result_.relative_loss)}"]
-
-
-def held_out(estimator: Any) -> dict[str, float]:
-    """R² of rows left out by what predicts them; empty where that was not measured.
-
-    For labels it is the explained deviance, 1 − cross-entropy over that of the classes' shares.
-
-    >>> from planted import PlantedRegressor, datasets
-    >>> data = datasets.make_planted(300, 2, 1, random_state=0)
-    >>> names = held_out(PlantedRegressor(1, random_state=0).fit(data.X, data.y))
-    >>> set(names) <= {"this network", "one linear function", "the mean"}
-    True
-    """
-    names = {"network_loss": "this network", "linear_loss": "one linear function", "mean_loss": "the mean"}
-    if hasattr(estimator, "classes_"):
-        names |= {"linear_loss": estimator.verdict_.facts.linear_rival, "mean_loss": "the classes' shares"}
-    losses = {words: getattr(estimator.verdict_.facts, name) for name, words in names.items()}
-    if not math.isfinite(losses["this network"]):
-        return {}
-    return {words: 1 - float(loss) for words, loss in losses.items() if math.isfinite(loss)}
-
-
-def _share(loss: float) -> str:
-    """1 − loss with as many nines as it has."""
-    if 0 <= loss < 1e-4:
-        return "1" if loss < 1e-15 else f"1 − {loss:.1e}"
-    return f"{1 - loss:.4f}"
 
 
 def _neurons(

@@ -13,6 +13,9 @@ from planted.datasets import open_table, read_inputs
 from planted.numerics.reading import DataError
 from planted.rows import is_frame, remarks
 
+_ENCODE = "categorical=True makes columns of zeros and ones of it"
+_FILL = "missing='drop' leaves such rows out, missing='mean' fills them in"
+
 
 class TableWarning(UserWarning):
     """Columns of a table are constant, count the rows, or repeat another."""
@@ -32,7 +35,7 @@ def fitted_table(estimator: Any, X: Any, y: Any, weight: Any, options: dict[str,
         return X, y, weight
     target = y if _names(y) else None
     if not asked and target is None:
-        _check_numbers(X)
+        _check_numbers(X, _ENCODE, _FILL)
         frame = X.collect() if hasattr(X, "collect") else X
         _warn(remarks(_numbers(frame), [str(name) for name in _columns(frame)]))
         return frame, y, weight
@@ -55,7 +58,9 @@ def coded_table(estimator: Any, X: Any) -> Any:
         return X
     encoding = getattr(estimator, "encoding_", None)
     if encoding is None:
-        return X.collect() if hasattr(X, "collect") else X
+        frame = X.collect() if hasattr(X, "collect") else X
+        _check_numbers(frame, "the fit took numbers there", "leave such rows out, or fill in what is missing")
+        return frame
     table = read_inputs(X, encoding)
     if np.isnan(table.X).any():
         row = int(np.argmax(np.isnan(table.X).any(axis=1))) + 1
@@ -81,10 +86,8 @@ def _numbers(frame: Any) -> np.ndarray:
         return np.zeros((0, 0))
 
 
-def _check_numbers(X: Any) -> None:
-    """Refuse text and missing values with the arguments that help."""
-    text = "categorical=True makes columns of zeros and ones of it"
-    fill = "missing='drop' leaves such rows out, missing='mean' fills them in"
+def _check_numbers(X: Any, text: str, fill: str) -> None:
+    """Refuse text and missing values, with what to do about either."""
     frame = X.collect() if hasattr(X, "collect") else X
     for name in _columns(frame):
         column = frame[name]

@@ -12,19 +12,23 @@ would have it, by five standard errors of their number, are predicted better.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.stats import f as f_distribution
 
 from planted.methods._facts import RIVAL_ERRORS, SURE, TESTED_ROWS, TESTED_UNKNOWNS
+from planted.methods._filter_bank import FilterBank
 from planted.methods._observations import Observations
 from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
 
-# A first-order step says nothing of a row that alone determines something: leverages count as at most this.
-_FULL_LEVERAGE = 0.9
+FULL_LEVERAGE = 0.9
+"""A first-order step says nothing of a row that alone determines something: leverages count as at most this."""
 _VANISHING = 1e-9
 _ENTRIES = 20_000_000
+
+Predicting: TypeAlias = Network | ConvNetwork | FilterBank
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +41,10 @@ class HeldOut:
         Mean squared errors; NaN where there are too few rows.
     unbeaten : tuple of str
         Which of "mean" and "linear" the network is not better than.
-    squares : array (s,)
+    squares : array (s,) or (s, m)
         Squared errors of the network in the rows looked at.
+    targets : tuple of (float, float, float)
+        The three mean squared errors of each target, where there are several.
     """
 
     network: float
@@ -46,6 +52,7 @@ class HeldOut:
     mean: float
     unbeaten: tuple[str, ...]
     squares: np.ndarray
+    targets: tuple[tuple[float, float, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +87,8 @@ class LeftOut:
             return None
         return LeftOut.of(self.data, self.n_rows, most)
 
-    def squares(self, network: Network | ConvNetwork, *, intercept: bool) -> np.ndarray:
-        """Squared error (s,) of the network in each row, left out, relative to the variance."""
+    def squares(self, network: Predicting, *, intercept: bool) -> np.ndarray:
+        """Squared errors (s,), or (s, m) of m targets, of the network in each row, left out, relative to variances."""
         rows = self.data.X[self.some]
         residual = (self.data.y[self.some] - network.predict(rows)).reshape(len(rows), -1)
         free = sum(np.size(part) for part in network.arrays().values())
@@ -123,14 +130,18 @@ class LeftOut:
         return self._relative(y - np.average(y, axis=0, weights=self.weight), (self.weight / len(y))[:, None])
 
     def loss(self, squares: np.ndarray) -> float:
-        """Weighted mean of squared errors (s,)."""
-        return float(np.mean(self.weight * squares))
+        """Weighted mean of squared errors (s,) or (s, m)."""
+        return float(np.mean(self.by_target(squares)))
+
+    def by_target(self, squares: np.ndarray) -> np.ndarray:
+        """Weighted mean of squared errors (s,) or (s, m), for each target."""
+        return np.asarray(np.mean((self.weight * squares.T).T, axis=0))
 
     def better(self, squares: np.ndarray, rival: np.ndarray, extra: int) -> bool:
         """Whether squared errors are lower than a rival's by what `extra` more numbers have to bring."""
         number = self._number
         total = float(np.sum(number))
-        gap = self.weight * total / (number * len(number)) * (rival - squares)
+        gap = self.weight * total / (number * len(number)) * np.mean((rival - squares).reshape(len(number), -1), axis=1)
         signs = self.weight / number * np.sign(gap)
         if float(number @ signs) > SURE * float(np.sqrt(number @ signs**2)):
             return True
@@ -156,12 +167,13 @@ class LeftOut:
     def _relative(self, residual: np.ndarray, leverage: np.ndarray) -> np.ndarray:
         # Of a row that stands for several observations, one is left out.
         number = np.maximum(self._number, 1.0)[:, None]
-        left_out = residual / (1 - np.minimum(leverage / number, _FULL_LEVERAGE))
-        return np.asarray(np.mean(left_out**2 / np.maximum(self.variance, 1e-300), axis=1))
+        left_out = residual / (1 - np.minimum(leverage / number, FULL_LEVERAGE))
+        squares = left_out**2 / np.maximum(self.variance, 1e-300)
+        return np.asarray(squares[:, 0] if self.data.y.ndim == 1 else squares)
 
 
 def looked_at(
-    left: LeftOut, network: Network | ConvNetwork, n_parameters: int, *, intercept: bool
+    left: LeftOut, network: Predicting, n_parameters: int, *, intercept: bool
 ) -> tuple[LeftOut, HeldOut | None]:
     """The comparison, with more observations where few of them leave open whether the network is better.
 
@@ -180,7 +192,7 @@ def looked_at(
     return (left, held) if wider is None else (wider, compared(wider, network, n_parameters, intercept=intercept))
 
 
-def compared(left: LeftOut, network: Network | ConvNetwork, n_parameters: int, *, intercept: bool) -> HeldOut | None:
+def compared(left: LeftOut, network: Predicting, n_parameters: int, *, intercept: bool) -> HeldOut | None:
     """The network beside the linear function and the mean; None where there are no more rows than numbers.
 
     >>> from planted.datasets import make_planted
@@ -196,12 +208,14 @@ def compared(left: LeftOut, network: Network | ConvNetwork, n_parameters: int, *
         return None
     own, mean = left.squares(network, intercept=intercept), left.mean()
     unbeaten = [] if left.better(own, mean, n_parameters - outputs) else ["mean"]
-    linear = np.full(len(own), np.nan)
+    linear = np.full(own.shape, np.nan)
     if left.n_rows > d + 2:
         linear = left.linear()
         if network_is_curved(network) and not left.better(own, linear, n_parameters - outputs * (d + 1)):
             unbeaten.append("linear")
-    return HeldOut(left.loss(own), left.loss(linear), left.loss(mean), tuple(unbeaten), own)
+    each = [left.by_target(squares).tolist() for squares in (own, linear, mean)] if own.ndim > 1 else []
+    targets = tuple(zip(*each, strict=True))
+    return HeldOut(left.loss(own), left.loss(linear), left.loss(mean), tuple(unbeaten), own, targets)
 
 
 def linear_p_value(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> float:
@@ -233,7 +247,7 @@ def linear_p_value(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = Non
     return min(1.0, float(np.min(f_distribution.sf(ratio, rank, n - rank - 1))) * len(total))
 
 
-def network_is_curved(network: Network | ConvNetwork) -> bool:
+def network_is_curved(network: Predicting) -> bool:
     """Whether the network has neurons that are more than a linear function.
 
     >>> network_is_curved(Network(np.zeros((0, 2)), np.zeros(0), skip=[1.0, 2.0]))

@@ -74,11 +74,11 @@ class Cause:
 
     Attributes
     ----------
-    kind : "search", "intercept", "link", "activation", "width", "parts", "filters" or "other"
+    kind : "search", "intercept", "link", "activation", "width", "links", "parts", "filters" or "other"
         What was changed in the simplest fit that is clearly better; "other" if none is.
     value : str
         To what: the free part ("intercept", "bias" or "skip"), the activation, the number of neurons; that number for
-        "parts", which has more neurons, biases and an intercept at once.
+        "parts", which has more neurons, biases and an intercept at once, and for "links", which has log-odds too.
     before, after : float
         Losses there of the network and of that fit (of the best one for "other"): squared errors over the variance,
         cross-entropies over that of the shares that classes have in the part.
@@ -88,6 +88,24 @@ class Cause:
     value: str
     before: float
     after: float
+
+
+@dataclass(frozen=True)
+class TargetLosses:
+    """Losses of one of several targets, over its variance.
+
+    Attributes
+    ----------
+    fit : float
+        Of the network in the rows of the fit.
+    network, linear, mean : float
+        In rows left out, as those of :class:`Facts` over all targets; NaN where they were not measured.
+    """
+
+    fit: float
+    network: float = float("nan")
+    linear: float = float("nan")
+    mean: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -118,6 +136,8 @@ class Facts:
         Evidence of a misfit beside the test, in words; empty if none.
     odd_rows : str
         How many rows are not explained where all others are explained to rounding, in words; empty if it is not so.
+    far_rows : str
+        Which few rows make most of the squared residuals, in words; empty if none do.
     unfinished : str
         Which search had not reached its minimum, in words; empty if it had.
     noise : str
@@ -135,6 +155,8 @@ class Facts:
     network_loss, linear_loss, mean_loss : float
         Losses in rows left out of this network, of one linear function and of the mean, over the variance of the
         targets; for labels cross-entropies over that of the classes' shares. NaN where they were not measured.
+    targets : tuple of TargetLosses
+        The same of each of several targets; empty for one.
     linear_p_value : float
         Of an F-test of one linear function against the mean, where the network is not better than the mean in rows left
         out; NaN where it was not run.
@@ -173,6 +195,7 @@ class Facts:
     p_value: float = float("nan")
     structure: str = ""
     odd_rows: str = ""
+    far_rows: str = ""
     unfinished: str = ""
     noise: str = ""
     remark: str = ""
@@ -183,6 +206,7 @@ class Facts:
     network_loss: float = float("nan")
     linear_loss: float = float("nan")
     mean_loss: float = float("nan")
+    targets: tuple[TargetLosses, ...] = ()
     linear_p_value: float = float("nan")
     linear_penalty: float = 0.0
     unbeaten: tuple[str, ...] = ()

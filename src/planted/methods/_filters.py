@@ -15,9 +15,10 @@ from planted.inputs import Gaussian
 from planted.methods._baselines import LeftOut, looked_at
 from planted.methods._errors import left_open, smooth_objective
 from planted.methods._facts import EXACT, ROUNDED, Facts
+from planted.methods._filter_bank import FilterBank
 from planted.methods._filter_causes import filter_cause
 from planted.methods._filter_polish import expected_error, polish, residual_test
-from planted.methods._finish import held_out_facts, worst_row
+from planted.methods._finish import held_out_facts, noise_words, worst_row
 from planted.methods._observations import observations
 from planted.methods._problem import Problem, problem_of
 from planted.methods._recovery import Recovery, Start
@@ -196,17 +197,24 @@ def recover_filters(problem: Any, start: Start, began: float) -> Recovery:
     exact = relative <= EXACT
     least = rounding_noise(network, flat.X, flat.y)
     errors = uncertainty(problem.objective(), problem.params(network), least_noise=least)
+    data, pairs = observations(survey), zip(start.details["filters"], start.details["outputs"], strict=True)
+    bank = FilterBank([ConvNetwork(filter_, output, network.activation) for filter_, output in pairs])
+    few = LeftOut.of(data, data.number)
+    held = looked_at(few, bank, errors.n_parameters, intercept=False)[1]
     facts = Facts(
         relative_loss=relative,
         largest_residual=largest_residual(network, flat.X, flat.y) if exact else np.inf,
         counting_rows=counting_rows(network, flat.X),
+        different_rows=len(data.y),
         n_parameters=errors.n_parameters,
         undetermined=left_open(errors),
         p_value=np.nan if relative <= ROUNDED else residual_p_value(observations(flat), network),
         structure="that is worse than their mean" if relative > 1 else "",
-        noise=f"its standard deviation is {np.sqrt(2 * loss):.3g}",
+        noise=noise_words(loss, None, None, few.n_rows, errors.n_parameters),
         precision=errors.relative_error,
+        n_hidden=problem.n_hidden,
         filters=True,
+        **held_out_facts(held, data),
     )
     verdict = _with_cause(problem, network, facts, passed())
     seconds = time.perf_counter() - began

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from planted.certificates import Uncertainty, leaving_neurons_open, leaving_open
 from planted.methods._baselines import HeldOut, LeftOut, linear_p_value, looked_at
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import constant_inputs, dependence_advice, dependence_words, shortest_weights
 from planted.methods._errors import errors_of
-from planted.methods._facts import EXACT, ROUNDED, ROW_EXACT, Facts
-from planted.methods._limits import Limit, limit_of
+from planted.methods._facts import EXACT, ROUNDED, ROW_EXACT, Facts, TargetLosses
+from planted.methods._heavy_tails import far_rows
+from planted.methods._limits import Limit, limit_of, steep_neurons
 from planted.methods._observations import Observations, observations
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
@@ -21,11 +23,12 @@ from planted.methods._refine import finish
 from planted.methods._residual_test import residual_p_value
 from planted.methods._row_facts import confirmed, exchangeable, thin_neuron
 from planted.methods._smaller import fewer_neurons
+from planted.methods._spare import spare_neurons
 from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.networks import Network, counting_rows, largest_residual, residual_sizes
 from planted.numerics.deadline import finishing, measuring
 from planted.numerics.precision import float64, to_jax
-from planted.objectives import residual_products
+from planted.objectives import residual_products, unflatten
 from planted.rows import ChunkedRows, Survey
 
 _BLOCK = 65_536
@@ -58,9 +61,11 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     errors, needed = about.uncertainty, about.n_parameters
     # The rows determine the matrix of a quadratic network whatever its rank, and it the network up to symmetry.
     unique = bool(start.details.get("unique"))
-    undetermined = "" if unique else about.undetermined
+    undetermined, open_ = "" if unique else about.undetermined, []
     if exact and not undetermined:
-        undetermined = exchangeable(network, survey.X)
+        canonical = None if errors is None else errors.network
+        exchange = exchangeable(canonical if isinstance(canonical, Network) else network, survey.X)
+        undetermined, open_ = exchange.words, list(exchange.neurons)
     dependence = about.remedy
     if undetermined and not dependence:
         dependence = dependence_advice(survey, problem.free, problem.names)
@@ -70,7 +75,10 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
     left, held = looked_at(few, network, needed, intercept=intercept)
     with measuring():
-        enough = 0 if unique else fewer_neurons(problem, network, left, errors)
+        smaller = network if unique else fewer_neurons(problem, network, left, errors)
+    enough = 0 if smaller is None or smaller is network else smaller.n_hidden
+    if enough and smaller is not None and errors is not None:
+        open_ += spare_neurons(errors, smaller, survey.X)
     facts = Facts(
         relative_loss=relative,
         largest_residual=worst_row(problem, network) if exact else np.inf,
@@ -83,7 +91,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         odd_rows="" if exact else _odd_rows(network, data),
-        noise=_noise(done.loss, squares, problem.units, few.n_rows, needed) + about.words,
+        far_rows="" if exact else far_rows(network, data),
+        noise=noise_words(done.loss, squares, problem.units, few.n_rows, needed) + about.words,
         remark="; ".join(remark for remark in remarks if remark),
         agreeing_runs=start.details.get("agreeing_runs"),
         precision=about.precision,
@@ -93,10 +102,13 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         compared=problem.compared,
         late=late,
         without_neurons="" if problem.n_hidden else "linear" if problem.free.skip else "constant",
-        enough_neurons=enough or 0,
-        unmeasured=("fewer",) if enough is None else (),
+        enough_neurons=enough,
+        unmeasured=("fewer",) if smaller is None else (),
+        targets=target_losses(squares, survey, held),
         **held_out_facts(held, data),
     )
+    if facts.scarce and not facts.undetermined and errors is not None and errors.determined:
+        errors, facts = _of_steps(problem, errors, facts)
     verdict = judge(facts)
     if verdict.status == "misfit" and network.n_hidden and not late:
         cause, better = misfit_cause(problem.on_sample(), network)
@@ -114,11 +126,27 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         relative_loss=relative,
         method=start.method,
         seconds=time.perf_counter() - began,
-        uncertainty=errors,
+        uncertainty=leaving_neurons_open(errors, sorted({*open_})) if errors is not None and open_ else errors,
         descents=done.descents,
         details=details,
         squares=squares,
     )
+
+
+def _of_steps(problem: Problem, errors: Uncertainty, facts: Facts) -> tuple[Uncertainty, Facts]:
+    """Errors and facts where hardly a row counts since neurons are steps: rows leave the lengths of these open."""
+    assert isinstance(errors.network, Network)
+    steep, limit = steep_neurons(errors.network, problem.survey.X)
+    if not steep:
+        return errors, facts
+    places = unflatten(np.arange(len(errors.covariance)), errors.estimate)
+    longer = np.zeros((len(errors.covariance), len(steep)))
+    for column, i in enumerate(steep):
+        for name in ("weights", "bias"):
+            if name in places:
+                longer[places[name][i], column] = errors.estimate[name][i]
+    errors = leaving_open(errors, problem.objective().model, longer)
+    return errors, replace(facts, undetermined=limit.reason, remedy=limit.advice)
 
 
 def _counting(problem: Problem, network: Network, data: Observations, exact: bool) -> int:
@@ -190,15 +218,29 @@ def relative_loss(loss: float, squares: np.ndarray | None, survey: Survey) -> fl
     return float(np.mean(squares / np.where(survey.spread > 0, survey.spread, 1.0) ** 2))
 
 
-def _noise(loss: float, squares: np.ndarray | None, units: np.ndarray | None, n_rows: float, numbers: int) -> str:
+def target_losses(squares: np.ndarray | None, survey: Survey, held: HeldOut | None) -> tuple[TargetLosses, ...]:
+    """Losses of each of several targets from mean squared residuals (m,), and from rows left out where there are some.
+
+    >>> survey = Survey.of(np.ones((2, 1)), np.array([[0.0, 0.0], [2.0, 8.0]]))
+    >>> [target.fit for target in target_losses(np.array([1.0, 4.0]), survey, None)]
+    [1.0, 0.25]
+    """
+    if squares is None:
+        return ()
+    fit = (squares / np.where(survey.spread > 0, survey.spread, 1.0) ** 2).tolist()
+    left = [()] * len(fit) if held is None else held.targets
+    return tuple(TargetLosses(own, *losses) for own, losses in zip(fit, left, strict=True))
+
+
+def noise_words(loss: float, squares: np.ndarray | None, units: np.ndarray | None, n_rows: float, numbers: int) -> str:
     """The size of the noise behind a loss, half the mean of r² over rows, or behind those of several targets, in words.
 
     Numbers that were fitted take their share of the noise along: sums of squares are divided by rows minus numbers, of
     which every target has its share.
 
-    >>> _noise(0.01, None, None, 100, 0), _noise(0.01, None, None, 100, 50)
+    >>> noise_words(0.01, None, None, 100, 0), noise_words(0.01, None, None, 100, 50)
     ('its standard deviation is 0.141', 'its standard deviation is 0.2')
-    >>> _noise(0.01, np.array([0.01, 4.0]), np.array([1.0, 2.0]), 100, 0)
+    >>> noise_words(0.01, np.array([0.01, 4.0]), np.array([1.0, 2.0]), 100, 0)
     'its standard deviations are 0.1 and 4 in the targets'
     """
     one = 1 if squares is None else len(squares)

@@ -17,6 +17,7 @@ from planted import activations
 from planted.methods._facts import Cause
 from planted.methods._label_search import polish, search_log_odds, standardised
 from planted.methods._label_split import content_keys, held_out
+from planted.methods._label_width import DEAREST
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._problem import Free
 from planted.methods._rivals import HeldOut, Rival, changed
@@ -30,6 +31,8 @@ _RESTARTS, _STARTS, _STEPS = 1, 3, 100
 _ACTIVATIONS = {"logit": ("tanh", "relu", "softplus", "quadratic"), "mean": ("sigmoid", "tanh_probability")}
 # A gain that is a smaller share of the cross-entropy than this explains nothing, however sure it is.
 _WORTH = 0.01
+# Neurons of log-odds at least, where these and more neurons are tried at once: one for each side of two inputs.
+_SEVERAL = 4
 
 
 def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
@@ -53,7 +56,8 @@ def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
     part = problem.on(survey.part(train), restarts=_RESTARTS)
 
     def losses(asked: LabelProblem, fitted: Network) -> np.ndarray:
-        return cross_entropies(class_probabilities(fitted, survey.X[test], asked.link), survey.y[test])
+        probability = class_probabilities(fitted, survey.X[test], asked.link)
+        return np.minimum(cross_entropies(probability, survey.y[test]), DEAREST)
 
     own = losses(part, _descended(part, network))
     rivals = [Rival(kind, value, losses(asked, _fit(asked))) for kind, value, asked in _changes(part)]
@@ -76,6 +80,9 @@ def _changes(part: LabelProblem) -> Iterator[tuple[str, str, LabelProblem]]:
         if name != part.activation.name:
             options.append(("activation", name, {"activation": activations.get(name)}))
     options += [("width", str(width), {"n_hidden": width}) for width in dict.fromkeys((k + 1, k + 2, 2 * k))]
+    if part.link == "mean":
+        wide = max(2 * k, _SEVERAL)
+        options.append(("links", str(wide), {"link": "logit", "free": Free(True, True), "n_hidden": wide}))
     every = Free(True, part.link == "logit")
     if free != every:
         options.append(("parts", str(2 * k), {"n_hidden": 2 * k, "free": every}))

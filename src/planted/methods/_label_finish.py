@@ -103,7 +103,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         better = _searched_again(problem.on_sample(), start)
         if better is not None:
             return recover_labels(given, better, began)
-    if not late and misfit:
+    if not late and verdict.status == "misfit":
         verdict = judge(replace(facts, cause=label_cause(problem.on_sample(), network)))
     if verdict.status == "estimated" and not late:
         # The number is known to two digits at best.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from planted.methods._baselines import linear_p_value
+from planted.methods._baselines import FULL_LEVERAGE, linear_p_value
 from planted.methods._facts import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS, WORTH
 from planted.methods._label_split import content_keys, standard_error
 from planted.methods._label_width import DEAREST
@@ -201,8 +201,13 @@ def _softmax_losses(values: np.ndarray, spread: np.ndarray, codes: np.ndarray, f
         e = np.eye(values.shape[1])[codes] - p
         C = np.einsum("na,ab->nab", p, np.eye(values.shape[1])) - p[:, :, None] * p[:, None, :]
     A = spread * factors[codes][:, None, None]
-    shrunk = np.eye(values.shape[1]) - C @ A
-    step = A @ np.linalg.solve(shrunk + _LEAST * np.eye(values.shape[1]), e[:, :, None])
+    # With A = RRᵀ the step A (I − C A)⁻¹ e is R (I − RᵀCR)⁻¹ Rᵀ e, and the eigenvalues of RᵀCR are leverages.
+    sizes, axes = np.linalg.eigh((A + np.swapaxes(A, 1, 2)) / 2)
+    root = axes * np.sqrt(np.maximum(sizes, 0.0))[:, None, :]
+    leverage, turned = np.linalg.eigh(np.swapaxes(root, 1, 2) @ C @ root)
+    root = root @ turned
+    shrunk = np.swapaxes(root, 1, 2) @ e[:, :, None] / (1 - np.minimum(leverage, FULL_LEVERAGE))[:, :, None]
+    step = root @ shrunk
     return -_log_probabilities(values - step[:, :, 0])[np.arange(len(codes)), codes]
 
 

@@ -14,7 +14,7 @@ those of :mod:`planted.methods._label_runaway`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -85,14 +85,36 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limi
         if _exponential(network, z[:, i], value[:, i]):
             tail = f"the tail of neuron {numbers[i]}, which is an exponential function with any output"
             return Limit(f"these rows have only {tail}", _sentence(remedies))
-        homogeneous = network.activation.homogeneity is not None
-        if not homogeneous and _straight(network.activation(_FAR * z[:, i]), value[:, i]):
-            shape = "step" if np.all(np.isfinite(network.activation.range)) else "kink"
-            return Limit(
-                f"neuron {numbers[i]} is a {shape} in these rows, whatever the length of its weights",
-                _sentence(remedies),
-            )
+        if _steep(network, z[:, i], value[:, i]):
+            limit = _steep_limit(network, numbers[i])
+            return replace(limit, advice=_sentence(remedies)) if labels else limit
     return Limit()
+
+
+def steep_neurons(network: Network, X: np.ndarray) -> tuple[list[int], Limit]:
+    """Neurons that are a step, or a kink, in rows X (n, d), and what is said of the first.
+
+    >>> X = np.linspace(-1, 1, 50)[:, None]
+    >>> steep_neurons(Network([[1e4], [1.0]], [1.0, 1.0], "tanh"), X)[1].reason
+    'neuron 1 is a step in these rows, whatever the length of its weights'
+    """
+    z = network.preactivations(X)
+    value = network.activation(z)
+    steep = [i for i in range(network.n_hidden) if _steep(network, z[:, i], value[:, i])]
+    return steep, _steep_limit(network, neuron_numbers(network, X)[steep[0]]) if steep else Limit()
+
+
+def _steep(network: Network, z: np.ndarray, value: np.ndarray) -> bool:
+    """Whether a neuron with φ(z) = value (n,) would be the same in these rows with far longer weights."""
+    return network.activation.homogeneity is None and _straight(network.activation(_FAR * z), value)
+
+
+def _steep_limit(network: Network, number: int) -> Limit:
+    shape, sign = ("step", "slope") if np.all(np.isfinite(network.activation.range)) else ("kink", "bend")
+    return Limit(
+        f"neuron {number} is a {shape} in these rows, whatever the length of its weights",
+        f"Take it as a {shape}, or give rows next to it, where a {sign} would show.",
+    )
 
 
 def open_neurons_of(errors: Uncertainty) -> list[int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 REFITTED = "both refitted to a part of the rows and scored on the rest"
 """What scores of a cause are of, beside those of rows left out one by one."""
+# A relative loss beyond which it does not matter how large it is.
+_WORST = 11.0
 
 
 def listed(words: list[str]) -> str:
@@ -27,7 +29,7 @@ def penalised_words(alpha: float) -> str:
 def gain(loss: float) -> str:
     """The share that a relative loss leaves explained.
 
-    >>> gain(0.25)
-    '0.75'
+    >>> gain(0.25), gain(2e3)
+    ('0.75', 'below −10')
     """
-    return f"{1 - loss:.3g}"
+    return f"{1 - loss:.3g}" if loss <= _WORST else f"below −{_WORST - 1:g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,21 +48,28 @@ def thin_neuron(network: Network, X: np.ndarray) -> str:
     return ""
 
 
-def exchangeable(network: Network, X: np.ndarray) -> str:
-    r"""Which neurons could be exchanged for others without a change at any row of X (n, d), in words; empty if none.
+class Exchange(NamedTuple):
+    """Which neurons could be others, in words, and their places; both empty if none could."""
+
+    words: str = ""
+    neurons: tuple[int, ...] = ()
+
+
+def exchangeable(network: Network, X: np.ndarray) -> Exchange:
+    r"""Which neurons could be exchanged for others without a change at any row of X (n, d).
 
     Piecewise linear neurons have φ(z) = φ(−z) + 2 tilt z: one turned around leaves a linear function over. Two opposite
     neurons whose kinks cancel are such a function, which others of the same sign at every row make as well. A neuron
     that no row has on its other side takes one up, if what it then computes has one sign at all rows.
 
-    >>> exchangeable(Network([[1.0, 1.0], [-2.0, -2.0]], [2.0, -1.0]), np.eye(2))
+    >>> exchangeable(Network([[1.0, 1.0], [-2.0, -2.0]], [2.0, -1.0]), np.eye(2)).words
     'neurons 1 and 2 cancel to a linear function, which other neurons could be as well'
-    >>> exchangeable(Network([[3.0, 1.0], [1.0, -1.0]], [1.0, 1.0]), np.eye(2))
+    >>> exchangeable(Network([[3.0, 1.0], [1.0, -1.0]], [1.0, 1.0]), np.eye(2)).words
     'neuron 1 is linear at all rows, and could be another one with neuron 2 turned around'
     """
     phi = network.activation
     if not (phi.tilt and phi.kinks == (0.0,)) or network.skip is not None or network.output.ndim > 1:
-        return ""
+        return Exchange()
     rows, numbers = np.column_stack([network.weights, network.shift]), neuron_numbers(network, X)
     size = np.linalg.norm(rows, axis=1)
     unit, kink = rows / np.maximum(size, 1e-300)[:, None], network.output * size
@@ -69,7 +77,8 @@ def exchangeable(network: Network, X: np.ndarray) -> str:
         opposite = np.abs(unit[i] + unit[j]).max() < PRECISE
         if opposite and abs(kink[i] + kink[j]) < PRECISE * abs(kink[i]):
             first, second = sorted(numbers[k] for k in (i, j))
-            return f"neurons {first} and {second} cancel to a linear function, which other neurons could be as well"
+            words = f"neurons {first} and {second} cancel to a linear function, which other neurons could be as well"
+            return Exchange(words, (i, j))
     z, near = network.preactivations(X), AT_KINK * network.reach(X)
     # A row at the kink, as that of zeros without biases, is on both sides.
     for one in np.flatnonzero(np.all(z >= -near, axis=0) | np.all(z <= near, axis=0)):
@@ -77,10 +86,11 @@ def exchangeable(network: Network, X: np.ndarray) -> str:
         terms = phi.tilt * z[:, others] * network.output[others]
         signs = one_sided(terms, network.output[one] * phi(z[:, one]) + terms.sum(axis=1), turned=True)
         if signs is not None:
-            turned = [str(n) for n in sorted(numbers[j] for j, sign in zip(others, signs, strict=True) if sign < 0)]
-            which = f"neuron{'s' * (len(turned) > 1)} {', '.join(turned)}"
-            return f"neuron {numbers[one]} is linear at all rows, and could be another one with {which} turned around"
-    return ""
+            turned = [j for j, sign in zip(others, signs, strict=True) if sign < 0]
+            called = ", ".join(str(number) for number in sorted(numbers[j] for j in turned))
+            words = f"could be another one with neuron{'s' * (len(turned) > 1)} {called} turned around"
+            return Exchange(f"neuron {numbers[one]} is linear at all rows, and {words}", (int(one), *turned))
+    return Exchange()
 
 
 def confirmed(network: Network, X: np.ndarray, n_parameters: int, intercept: bool = False) -> bool:

@@ -16,10 +16,10 @@ from planted.networks import Network
 from planted.numerics.deadline import passed
 
 
-def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any) -> int | None:
-    """The least number of neurons, at least one, that explains the rows as well; zero if all are needed.
+def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any) -> Network | None:
+    """The network of fewest neurons, at least one, that explains the rows as well: the given one if all are needed.
 
-    Where a time budget is spent before, the least number that was found until then; None if none was.
+    Where a time budget is spent before, that of fewest neurons until then; None if there was none.
 
     An exact network is compared by whether the smaller one is exact too, another one by its errors in rows left out.
     Nothing is tried where the rows determine an exact network, or where no neuron can be spared: taking it away, the
@@ -38,33 +38,33 @@ def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any
     >>> data = make_planted(300, 2, 1, random_state=0)
     >>> wide = Network(np.repeat(data.teacher.weights, 2, axis=0), [0.3, 0.7])
     >>> problem = Problem.of(data.X, data.y, 2)
-    >>> fewer_neurons(problem, wide, LeftOut.of(observations(problem.survey), 300), None)
+    >>> fewer_neurons(problem, wide, LeftOut.of(observations(problem.survey), 300), None).n_hidden
     1
     """
     known = errors is not None and errors.determined
     sharp = known and errors.relative_error <= PRECISE
     loss = _relative(problem, network)
     if network.n_hidden < 2 or problem.unknowns > TESTED_UNKNOWNS or (sharp and loss <= EXACT):
-        return 0
+        return network
     precise = known and errors.relative_error < 1 / 3
     sample = problem.on_sample()
-    least, now = 0, network
+    now = network
     while now.n_hidden > 1:
         if passed():
-            return least or None
+            return None if now is network else now
         narrow = replace(sample, n_hidden=now.n_hidden - 1)
         starts = [_without(sample, now, i) for i in range(now.n_hidden)]
         start = min(starts, key=lambda rest: _relative(sample, rest))
         if precise and _relative(sample, start) > WEAK * max(loss, EXACT):
-            return least
+            return now
         smaller = refine(narrow, start).network
         if loss <= EXACT < _relative(sample, smaller):
             smaller = refine(narrow, _joined(sample, now)).network
         if _relative(sample, smaller) > EXACT if loss <= EXACT else _is_better(problem, network, smaller, left):
             # A descent that was cut short says nothing against fewer neurons.
-            return least or (None if passed() else 0)
-        least, now = smaller.n_hidden, smaller
-    return least
+            return None if now is network and passed() else now
+        now = smaller
+    return now
 
 
 def _is_better(problem: Problem, network: Network, smaller: Network, left: LeftOut) -> bool:

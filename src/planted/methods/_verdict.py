@@ -70,6 +70,9 @@ def judge(facts: Facts) -> Verdict:
     status, reason, advice = _status(facts)
     if status in SUCCESSES and facts.without_neurons:
         reason = f"{reason}; {_WITHOUT_NEURONS[facts.without_neurons]}"
+    if facts.far_rows and not facts.odd_rows:
+        reason = f"{reason}; {facts.far_rows}, and least squares follows them"
+        advice = f"Look at the rows farthest off, and leave out those that are errors. {advice}".rstrip()
     if facts.remark:
         reason = f"{reason}; {facts.remark}"
     if facts.unmeasured:
@@ -114,7 +117,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         return (
             "ambiguous",
             f"{left}, but the rows do not determine the weights: {facts.undetermined}",
-            facts.remedy or f"Give more rows in general position{', or ask for fewer neurons' * (facts.n_hidden > 1)}.",
+            facts.remedy or f"Give {_or_fewer(facts, 'more rows in general position')}.",
         )
     if facts.scarce:
         if facts.thin and facts.counting_rows >= MARGIN * facts.n_parameters:
@@ -172,10 +175,15 @@ def _share(facts: Facts) -> str:
 
 
 def _or_fewer(facts: Facts, words: str) -> str:
-    """`words`, and fewer neurons where there are several."""
+    """`words`, and fewer neurons, or filters, where there are several."""
     if facts.n_hidden <= 1:
         return words
-    return f"{words.removeprefix('or ')}, or ask for fewer neurons"
+    return f"{words.removeprefix('or ')}, or ask for fewer {_units(facts)}"
+
+
+def _units(facts: Facts) -> str:
+    """What a width is a number of."""
+    return "filters" if facts.filters else "neurons"
 
 
 def _simpler(facts: Facts) -> tuple[str, str] | None:
@@ -200,6 +208,7 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         # A better score that may be chance is no evidence against neurons.
         better = facts.network_loss < (1 - ALIKE) * facts.linear_loss
         so = "these rows are too few to tell whether neurons are needed" if better else _WITHOUT_NEURONS["linear"]
+        so = "a few rows far off hide whether neurons are needed" if facts.far_rows else so
         return f"{_beside_linear(facts)}: {so}", f"Use {rival}, or give {_or_fewer(facts, 'more rows')}."
     if facts.enough_neurons:
         left = "every row" if facts.explained else "the rows left out as well"
@@ -258,6 +267,11 @@ def _cause(facts: Facts) -> tuple[str, str]:
         return f"{part} missing: with {with_it} the fit has {instead}", f"Try fit_{cause.value}=True."
     if cause.kind == "link":
         return f"probabilities are no means of neurons: log-odds have {instead}", f"Try link='{cause.value}'."
+    if cause.kind == "links":
+        return (
+            f"probabilities are no means of neurons: log-odds of {cause.value} neurons have {instead}",
+            f"Try link='logit', n_hidden={cause.value} and fit_bias=True.",
+        )
     if cause.kind == "activation":
         return f"the activation is wrong: {cause.value} has {instead}", f"Try activation='{cause.value}'."
     if cause.kind == "parts":
@@ -271,7 +285,7 @@ def _cause(facts: Facts) -> tuple[str, str]:
     if cause.kind == "width":
         return f"the width is too small: {cause.value} neurons have {instead}", f"Try n_hidden={cause.value} or more."
     parts = "an intercept, biases or a linear part"
-    others = "more filters" if facts.filters else "more neurons"
+    others = f"more {_units(facts)}"
     tried = ["a new search", "biases or an intercept" if facts.labels else parts, "another activation", others]
     none = f"neither {', nor '.join(tried[:1] + tried[1 + facts.filters :])} explain clearly more"
     if cause.before < NEARLY and not facts.labels:

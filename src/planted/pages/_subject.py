@@ -10,6 +10,9 @@ from typing import Any
 from planted.pages._evidence import Evidence
 from planted.pages._words import FIRST_ORDER
 
+# Targets of which each has scores of its own on a page.
+_TARGETS = 12
+
 
 @dataclass(frozen=True, eq=False)
 class Subject:
@@ -146,6 +149,7 @@ def subject_of(
     estimator, recovery = (result, result.result_) if hasattr(result, "result_") else (None, result)
     details = dict(getattr(recovery, "details", {}))
     known = [] if estimator is None else list(getattr(estimator, "feature_names_in_", ()))
+    called = targets or getattr(estimator, "target_names_", ())
     return Subject(
         network=recovery.network,
         status=recovery.status,
@@ -154,7 +158,7 @@ def subject_of(
         uncertainty=getattr(recovery, "uncertainty", None),
         certificate=getattr(estimator, "certificate_", getattr(recovery, "certificate", None)),
         evidence=getattr(estimator, "evidence_", None) if evidence is None else evidence,
-        numbers=_numbers(recovery, estimator),
+        numbers=_numbers(recovery, estimator) | _each_target(recovery, called),
         search={
             "widths": dict(getattr(estimator, "width_losses_", {})),
             "activations": dict(getattr(estimator, "activation_losses_", {})),
@@ -176,6 +180,20 @@ def subject_of(
 def _label(value: Any) -> str:
     """A label as text, whole numbers without a decimal point."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _each_target(recovery: Any, names: Sequence[str]) -> dict[str, Any]:
+    """R² of each of several targets: of rows left out where that was measured, of the rows of the fit otherwise."""
+    each = getattr(getattr(getattr(recovery, "verdict", None), "facts", None), "targets", ())
+    called = list(names) if len(names) == len(each) else [f"y{i}" for i in range(len(each))]
+    numbers = {}
+    for name, losses in list(zip(called, each, strict=True))[:_TARGETS]:
+        if not math.isfinite(losses.network):
+            numbers[f"R² of the rows of the fit, {name}"] = 1 - losses.fit
+            continue
+        rivals = {"this network": losses.network, "a linear function": losses.linear, "the mean": losses.mean}
+        numbers |= {f"R² of rows left out one by one, {name}, {who}": 1 - loss for who, loss in rivals.items()}
+    return numbers
 
 
 def _numbers(recovery: Any, estimator: Any) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class Encoding:
             if name in named or (categorical is True and _is_text(column)):
                 levels[name] = _levels(table, name)
             elif _is_text(column):
-                row = int(column.is_not_null().arg_max() or 0)
+                row = first_text(column)
                 raise TextError(table.name, name, str(column[row]), row + 1)
             if missing == "mean":
                 fill[name] = _usual(table, name, levels.get(name))
@@ -112,7 +112,7 @@ class Encoding:
                 made += self._ones(table, name, column)
             else:
                 if _is_text(column):
-                    row = int(column.is_not_null().arg_max() or 0)
+                    row = first_text(column)
                     raise DataError(
                         f"{table.name}: column {name!r} holds text, {str(column[row])[:60]!r} in row {row + 1}, where "
                         "numbers were fitted"
@@ -159,6 +159,19 @@ class Encoding:
         if missing not in MISSING_RULES or not {*levels, *fill} <= {*columns} or not complete:
             raise ValueError("the encoding of its inputs is damaged")
         return cls(columns, levels, missing, fill)
+
+
+def first_text(column: Any) -> int:
+    """The place of the first entry of a column of text that is no number; of the first entry if all are numbers.
+
+    >>> import polars as pl
+    >>> first_text(pl.Series(["1", None, "red"]))
+    2
+    """
+    import polars as pl
+
+    words = column.is_not_null() & column.str.strip_chars().cast(pl.Float64, strict=False).is_null()
+    return int((words if words.any() else column.is_not_null()).arg_max() or 0)
 
 
 def _is_text(column: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from planted.methods._facts import EXACT, ROUNDED, Facts
-from planted.methods._finish import relative_loss, target_squares, worst_row
+from planted.methods._finish import relative_loss, target_losses, target_squares, worst_row
 from planted.methods._method import Method
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
@@ -120,6 +120,7 @@ def finish(problem: Problem, start: Start, began: float) -> Recovery:
         n_parameters=numbers,
         undetermined=many if numbers >= rows else few,
         structure="" if exact else missed,
+        targets=target_losses(squares, survey, None),
     )
     verdict = judge(facts)
     if verdict.status == "ambiguous":
