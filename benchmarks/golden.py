@@ -240,7 +240,7 @@ def classifier(*args: Any, **options: Any) -> Callable[[], Any]:
     def make() -> Any:
         from planted import PlantedClassifier
 
-        return PlantedClassifier(*args, **({"random_state": 0} | options))
+        return PlantedClassifier(*args, **({"activation": "sigmoid", "random_state": 0} | options))
 
     return make
 

@@ -275,7 +275,7 @@ def _classifier() -> Callable[[], object]:
     data = datasets.make_planted(
         4000, 3, 2, activation="sigmoid", weights=[[4, 0, 0], [0, 4, 0]], task="classification", random_state=0
     )
-    return lambda: PlantedClassifier(2, random_state=0).fit(data.X, data.y)
+    return lambda: PlantedClassifier(2, "sigmoid", random_state=0).fit(data.X, data.y)
 
 
 def _shared_filter() -> Callable[[], object]:

@@ -44,8 +44,8 @@ Y = (rng.random(50) < 0.5).astype(float)
 @pytest.mark.slow
 @parametrize_with_checks(
     [
-        PlantedClassifier(n_hidden=1, restarts=0, random_state=0, link="mean"),
-        PlantedClassifier(n_hidden=2, restarts=0, random_state=0, link="logit", alpha=1e-2),
+        PlantedClassifier(n_hidden=1, activation="sigmoid", restarts=0, random_state=0, link="mean"),
+        PlantedClassifier(n_hidden=2, activation="sigmoid", restarts=0, random_state=0, link="logit", alpha=1e-2),
     ],
     expected_failed_checks=lambda estimator: (
         {"check_class_weight_classifiers": "means of neurons take no class weights, and say so"}
@@ -102,7 +102,7 @@ def test_likelihood_stays_finite_where_probabilities_vanish():
 
 def test_one_neuron_is_logistic_regression():
     data = datasets.make_planted(500, 3, 1, activation="sigmoid", task="classification", random_state=0)
-    est = PlantedClassifier(1, random_state=0).fit(data.X, data.y)
+    est = PlantedClassifier(1, "sigmoid", random_state=0).fit(data.X, data.y)
     other = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10).fit(data.X, data.y)
     np.testing.assert_allclose(est.network_.weights, other.coef_, rtol=1e-4, atol=1e-5)
 
@@ -277,7 +277,7 @@ def labelled():
 
 @pytest.fixture(scope="module")
 def fitted(labelled):
-    return PlantedClassifier(2, random_state=0).fit(labelled.X, labelled.y)
+    return PlantedClassifier(2, "sigmoid", random_state=0).fit(labelled.X, labelled.y)
 
 
 def test_recovery_from_the_tensor_start_alone(labelled):
@@ -313,7 +313,8 @@ def test_front_door(labelled, fitted):
 def test_pipeline_frames_and_named_classes(labelled):
     frame = pd.DataFrame(labelled.X[:2000], columns=list("abcd"))
     names = np.where(labelled.y[:2000] == 1, "yes", "no")
-    pipe = make_pipeline(StandardScaler(), PlantedClassifier(1, restarts=1, random_state=0)).fit(frame, names)
+    pipe = make_pipeline(StandardScaler(), PlantedClassifier(1, "sigmoid", restarts=1, random_state=0))
+    pipe.fit(frame, names)
     assert set(pipe.predict(frame)) == {"yes", "no"}
     assert list(pipe[-1].classes_) == ["no", "yes"]
     assert pipe.score(frame, names) > 0.7
@@ -324,7 +325,7 @@ def test_advice_names_the_rows_that_would_do():
     data = datasets.make_planted(
         300, 3, 2, activation="sigmoid", weights=2 * np.eye(2, 3), task="classification", random_state=0
     )
-    est = PlantedClassifier(2, random_state=0).fit(data.X, data.y)
+    est = PlantedClassifier(2, "sigmoid", random_state=0).fit(data.X, data.y)
     assert est.result_.status == "estimated"
     about = float(f"{est.result_.details['rows_needed']:.2g}")
     assert f"About {about:,.0f} rows would bring the error to 0.1" in est.result_.advice
@@ -351,6 +352,7 @@ def test_command_line(tmp_path, labelled):
     path = tmp_path / "labels.npz"
     np.savez(path, X=labelled.X[:3000], y=labelled.y[:3000])
     arguments = ["fit", str(path), "--task", "classification", "--hidden", "1", "--json", "--quiet"]
+    arguments += ["--activation", "sigmoid"]
     ran = CliRunner().invoke(app, arguments, standalone_mode=False)
     report = json.loads(ran.stdout)
     assert report["method"] == "likelihood"

@@ -10,11 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from planted import Network, PlantedClassifier, match, objectives
+from planted import Network, PlantedClassifier, activations, match, objectives
 from planted.certificates import uncertainty
 from planted.cli._main import app
-from planted.methods import LABELS, Free, LabelProblem, choose_label_network
+from planted.methods import Candidate, Choice, Free, LabelProblem, choose_label_network
 from planted.methods._label_causes import label_cause
+from planted.methods._label_contest import Contest
 from planted.methods._label_runaway import runaway
 from planted.methods._label_split import held_out
 from planted.methods._label_test import label_p_value
@@ -100,10 +101,11 @@ def test_a_linear_softmax_is_multinomial_regression():
 
 def test_boolean_labels_and_the_default_link(two):
     X, y, _ = two
-    est = PlantedClassifier(1, restarts=0, random_state=0).fit(X[:500], y[:500] == 1)
+    est = PlantedClassifier(1, "sigmoid", restarts=0, random_state=0).fit(X[:500], y[:500] == 1)
     assert est.link_ == "mean"
     assert est.predict(X[:3]).dtype == bool
-    assert PlantedClassifier(1, fit_intercept=True, restarts=0, random_state=0).fit(X[:500], y[:500]).link_ == "logit"
+    est = PlantedClassifier(1, "sigmoid", fit_intercept=True, restarts=0, random_state=0).fit(X[:500], y[:500])
+    assert est.link_ == "logit"
 
 
 def test_fisher_information_of_a_softmax_is_the_expected_hessian():
@@ -220,7 +222,7 @@ def test_two_neurons_are_found_whatever_the_seed(seed):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_neurons_that_explain_only_together_are_found_whatever_the_seed(seed):
     X, y = exclusive(3)
-    choice = choose_label_network(with_biases(X, y, "relu", seed), LABELS["logit"], [1, 2, 3], [True])
+    choice = choose_label_network([with_biases(X, y, "relu", seed)], [1, 2, 3], [True])
     assert choice.chosen.n_hidden == 3
     assert choice.width_losses[3] < choice.width_losses[1]
 
@@ -230,21 +232,101 @@ def test_biases_are_decided_by_held_out_rows(bias, chosen):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((500, 1))
     y = (rng.random(500) < expit(2 * X[:, 0] + bias)).astype(int)
-    est = PlantedClassifier(1, restarts=1, random_state=0).fit(X, y)
+    est = PlantedClassifier(1, "sigmoid", restarts=1, random_state=0).fit(X, y)
     assert (est.network_.bias is not None) == est.choice_.chosen.free.bias == chosen
     assert (est.link_, est.result_.status) == ("mean", "estimated")
     assert [one.free.bias for one in est.choice_.candidates] == [False, True]
 
 
-def test_noise_has_one_neuron_where_that_is_far_off_on_rows_held_out():
-    """Three neurons are less far off, and still worse than the classes' shares."""
+def test_noise_has_one_neuron():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((600, 3)), rng.integers(0, 2, 600)
     est = PlantedClassifier(activation="relu", fit_bias=True, link="logit", random_state=3)
     with pytest.warns(ConvergenceWarning, match="only noise"):
         est.fit(X, y)
     assert est.n_hidden_ == 1
-    assert est.width_losses_[3] < est.width_losses_[1] < 1
+
+
+def test_two_neurons_that_are_less_far_off_than_one_do_not_pay_if_the_shares_are_better():
+    rng = np.random.default_rng(0)
+    contest = Contest.of(with_biases(rng.standard_normal((600, 3)), rng.integers(0, 2, 600), "relu", 0))
+    far, nearer = (
+        contest.tried(contest.part, Network(size * np.eye(2, 3), [1.0, 1.0], "relu", bias=[0.0, 0.0], intercept=0.0))
+        for size in (4.0, 2.0)
+    )
+    assert contest.apart(far, nearer) > 2
+    assert not contest.pays(nearer, far)
+
+
+# The activation.
+
+
+@pytest.mark.parametrize(
+    ("teacher", "link", "name"),
+    [
+        (Network([[4.0, 0.0], [0.0, 4.0]], [0.5, 0.5], "sigmoid"), "mean", "sigmoid"),
+        (TWO.replace(weights=1.5 * TWO.weights), "logit", "tanh"),
+        (Network([[2.0, 0.0], [0.0, 2.0]], [2.0, -2.0], "relu", bias=[0.5, -0.5], intercept=0.0), "logit", "relu"),
+    ],
+    ids=["mean", "tanh", "relu"],
+)
+def test_activation_and_link_are_chosen_by_held_out_rows(teacher, link, name):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((3000, 2))
+    value = teacher.predict(X)
+    y = (rng.random(3000) < (value if link == "mean" else expit(value))).astype(int)
+    est = PlantedClassifier(2, restarts=1, random_state=0).fit(X, y)
+    assert (est.link_, est.network_.activation.name, est.result_.status) == (link, name, "estimated")
+    assert {one.link for one in est.choice_.candidates} == {"mean", "logit"}
+    assert est.choice_.chosen.name.endswith(f"link {link}")
+    assert est.get_params()["activation"] == "auto"
+
+
+def test_activations_that_labels_do_not_tell_apart_are_named():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 2))
+    y = (rng.random(400) < expit(X[:, 0])).astype(int)
+    est = PlantedClassifier(1, restarts=0, random_state=0).fit(X, y)
+    assert est.choice_.chosen.name == "1 sigmoid neuron, link mean"
+    assert "do not tell it from" in est.choice_.reason
+    assert "tanh (link logit)" in est.choice_.reason.split("do not tell it from")[1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "n_classes", "links"),
+    [
+        ({}, 2, ("mean", "logit")),
+        ({}, 3, ("logit",)),
+        ({"link": "mean"}, 2, ("mean",)),
+        ({"link": "logit"}, 2, ("logit",)),
+        ({"fit_intercept": True}, 2, ("logit",)),
+        ({"class_weight": "balanced"}, 2, ("logit",)),
+        ({"loss": "quadratic"}, 2, ("mean",)),
+        ({"activation": "sigmoid"}, 2, ("mean",)),
+    ],
+)
+def test_links_that_can_be_are_compared(settings, n_classes, links):
+    assert PlantedClassifier(**settings)._links(n_classes) == links
+
+
+def test_activations_of_one_link_are_compared():
+    X, y = drawn(TWO, 600)
+    est = PlantedClassifier(1, fit_bias=False, link="logit", fit_intercept=False, restarts=0, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        est.fit(X, y)
+    names = {one.activation.name for one in est.choice_.candidates}
+    assert names == {"tanh", "relu", "softplus", "quadratic", "sigmoid"} == set(est.activation_losses_)
+    assert {one.link for one in est.choice_.candidates} == {""}
+
+
+def test_a_choice_with_links_is_read_from_a_journal():
+    one = Candidate(activations.get("tanh"), 1, Free(), 3, 0.5, 0.1, chosen=True, link="logit")
+    arrays = Choice((one,), "why").to_arrays()
+    assert Choice.from_arrays(arrays, None).chosen == one
+    older = json.loads(arrays["table"].tobytes())
+    del older["candidates"][0]["link"]
+    arrays["table"] = np.frombuffer(json.dumps(older).encode(), np.uint8)
+    assert Choice.from_arrays(arrays, None).chosen.link == ""
 
 
 def test_more_neurons_are_the_cause_whatever_the_seed():
@@ -311,7 +393,7 @@ def test_penalised_logistic_regression_is_that_of_scikit_learn():
     """One neuron of link "mean" is logistic regression: ½α‖w‖² on a mean is C = 1/(nα)."""
     X, y = drawn(TWO, 400)
     X = X / X.std(axis=0)
-    est = PlantedClassifier(1, fit_bias=False, link="mean", alpha=0.1, random_state=0).fit(X, y)
+    est = PlantedClassifier(1, "sigmoid", fit_bias=False, link="mean", alpha=0.1, random_state=0).fit(X, y)
     other = LogisticRegression(C=1 / (400 * 0.1), fit_intercept=False, tol=1e-10).fit(X, y)
     np.testing.assert_allclose(est.network_.weights, other.coef_, rtol=1e-4)
     assert "intervals are biased" in est.result_.reason or est.result_.status != "estimated"
@@ -395,7 +477,7 @@ def test_a_fit_without_a_finite_minimiser_says_so_and_not_that_labels_are_separa
 
     teacher = [[6.0, 0.0, 0.0, 0.0], [0.0, 6.0, 0.0, 0.0]]
     data = make_planted(250, 4, 2, activation="sigmoid", weights=teacher, task="classification", random_state=0)
-    est = PlantedClassifier(2, link="mean", loss=loss, random_state=0).fit(data.X, data.y)
+    est = PlantedClassifier(2, "sigmoid", link="mean", loss=loss, random_state=0).fit(data.X, data.y)
     assert est.result_.status == "ambiguous"
     assert "no finite minimiser: neuron" in est.result_.reason
     assert "told apart" not in est.result_.reason
@@ -412,11 +494,11 @@ def test_gradient_descent_ends_at_a_critical_point_or_says_that_it_did_not(monke
 
     data = make_planted(800, 2, 1, activation="sigmoid", weights=[[3.0, 1.0]], task="classification", random_state=0)
     settings = {"link": "mean", "fit_bias": False, "restarts": 0, "random_state": 0, "solver": "gradient"}
-    est = PlantedClassifier(1, **settings).fit(data.X, data.y)
+    est = PlantedClassifier(1, "sigmoid", **settings).fit(data.X, data.y)
     assert (est.result_.status, est.certificate_.kind) == ("estimated", "local minimum")
     monkeypatch.setattr(_label_search, "_GRADIENT_STEPS", 2)
     with pytest.warns(ConvergenceWarning, match="gradient descent had not reached a minimum after 2 steps"):
-        est = PlantedClassifier(1, **settings).fit(data.X, data.y)
+        est = PlantedClassifier(1, "sigmoid", **settings).fit(data.X, data.y)
     assert (est.result_.status, est.certificate_.kind) == ("misfit", "not critical")
     assert "solver='newton'" in est.result_.advice
 
@@ -429,14 +511,14 @@ def test_algorithm_1_as_printed_and_its_sandwich(two):
 
     data = make_planted(4000, 2, 1, activation="sigmoid", weights=[[3.0, 1.0]], task="classification", random_state=0)
     settings = {"link": "mean", "loss": "quadratic", "restarts": 0, "random_state": 0}
-    printed = PlantedClassifier(1, solver="gradient", split=True, **settings).fit(data.X, data.y)
-    newton = PlantedClassifier(1, **settings).fit(data.X, data.y)
+    printed = PlantedClassifier(1, "sigmoid", solver="gradient", split=True, **settings).fit(data.X, data.y)
+    newton = PlantedClassifier(1, "sigmoid", **settings).fit(data.X, data.y)
     np.testing.assert_allclose(printed.network_.weights, newton.network_.weights, rtol=1e-3)
     loss = objectives.label_loss(data.X, data.y, 1)
     assert np.abs(loss.gradient(newton.network_.weights)).max() < 1e-9
     expected = uncertainty(loss, newton.network_.weights, robust=True).weights
     np.testing.assert_allclose(newton.standard_errors_.weights, expected, rtol=1e-6)
-    likelihood = PlantedClassifier(1, link="mean", restarts=0, random_state=0).fit(data.X, data.y)
+    likelihood = PlantedClassifier(1, "sigmoid", link="mean", restarts=0, random_state=0).fit(data.X, data.y)
     assert np.linalg.norm(expected) > np.linalg.norm(likelihood.standard_errors_.weights)
 
 

@@ -153,7 +153,8 @@ def test_labels_and_filters(tmp_path):
     data = datasets.make_planted(
         5000, 2, 1, activation="sigmoid", weights=[[3.0, 1.0]], task="classification", random_state=0
     )
-    text = PlantedClassifier(1, random_state=0).fit(data.X, data.y).report(tmp_path / "labels.html").read_text()
+    est = PlantedClassifier(1, "sigmoid", random_state=0).fit(data.X, data.y)
+    text = est.report(tmp_path / "labels.html").read_text()
     assert "P(y = 1) = 1 · sigmoid( " in text
     assert payload(text)["labels"]
     filters = datasets.make_planted_conv(1000, 3, 4, random_state=0)

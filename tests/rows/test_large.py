@@ -239,10 +239,10 @@ def test_labels_are_those_of_memory(tmp_path, cluster):
         6000, 2, 1, activation="sigmoid", weights=[[4, 0]], task="classification", random_state=0
     )  # fmt: skip
     y = np.where(data.y > 0, 3.0, -1.0)
-    first = PlantedClassifier(1, random_state=0, restarts=0).fit(data.X, y)
+    first = PlantedClassifier(1, "sigmoid", random_state=0, restarts=0).fit(data.X, y)
     for place in PLACES:
         rows = place(data.X, y, tmp_path, cluster)
-        other = PlantedClassifier(1, random_state=0, restarts=0).fit(rows, sample_rows=3000)
+        other = PlantedClassifier(1, "sigmoid", random_state=0, restarts=0).fit(rows, sample_rows=3000)
         assert match(other.network_, first.network_).weight_error < SAME
         assert np.array_equal(other.classes_, [-1.0, 3.0])
         assert other.standard_errors_.expected_error == pytest.approx(first.standard_errors_.expected_error, rel=1e-8)

@@ -56,8 +56,8 @@ def fit(
     activation: Annotated[
         str,
         typer.Option(
-            help=f"One of {', '.join(ACTIVATIONS)}; auto compares them on held-out rows, and is sigmoid for "
-            "classification, relu for a shared filter."
+            help=f"One of {', '.join(ACTIVATIONS)}; auto compares them on held-out rows, for classification those that "
+            "suit the link, and is relu for a shared filter."
         ),
     ] = "auto",
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "auto",
@@ -151,8 +151,8 @@ def fit(
         raise ValueError("--plot shows rows in memory: fit with --engine memory, or plot the network on a sample")
     if resume and checkpoint is None:
         raise ValueError("--resume goes on from a checkpoint: name its folder with --checkpoint")
-    if activation == "auto" and (labels or conv):
-        activation = "sigmoid" if labels else "relu"
+    if activation == "auto" and conv:
+        activation = "relu"
     options: dict[str, Any] = {"activation": activation, "random_state": seed, "time_budget": time_budget}
     if conv:
         # Rows in memory come as patches already.

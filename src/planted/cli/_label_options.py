@@ -13,7 +13,7 @@ Link = Annotated[
     str,
     typer.Option(
         help="With --task classification: mean (probabilities are means of neurons), logit (log-odds, softmax for more "
-        "than two classes), or auto: mean where that can be."
+        "than two classes), or auto: mean where that can be, both compared where the activation is left open."
     ),
 ]
 Alpha = Annotated[

@@ -282,12 +282,14 @@ class PlantedEstimator(Presented, BaseEstimator):
         names = self._names or tuple(named) or getattr(problem.rows, "names", ())
         self.input_names_ = tuple(str(name) for name in names)
         problem = replace(problem, names=self.input_names_)
-        looked, method = problem.survey, self._method()
+        looked = problem.survey
         several = self.scales_targets and looked.y.ndim > 1
         if several:
             problem = in_own_units(problem)
         LOG.info("fitting %s rows of %s inputs by %s", f"{n_rows:,}", looked.first.size, type(self).__name__)
-        problem = self._chosen(problem, method)
+        problem = self._chosen(problem, self._method())
+        # What was left open may have decided the method.
+        method = self._method()
         self.n_hidden_ = problem.n_hidden
         plural = "s" * (problem.n_hidden != 1)
         LOG.info("%s %s neuron%s, method %s", problem.n_hidden, problem.activation.name, plural, method.name)

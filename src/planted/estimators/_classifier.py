@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from planted import activations
 from planted.estimators._base import PlantedEstimator, checked_budget, checked_part, checked_width, is_auto
 from planted.methods import (
-    LABELS,
     Choice,
     Free,
     LabelProblem,
@@ -24,6 +23,9 @@ from planted.methods import (
     choose_label_alpha,
     choose_label_network,
     class_probabilities,
+    label_activations,
+    label_kinds,
+    label_method,
 )
 from planted.names import LABEL_LOSSES, LABEL_SOLVERS, LINKS, unknown
 from planted.numerics import random
@@ -51,8 +53,10 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     n_hidden : int or "auto"
         Number of neurons; "auto" adds neurons as long as held-out labels become clearly more likely, or those fitted by
         more than the price of a neuron's numbers.
-    activation : str, Activation or callable
-        φ; into [0, 1] for `link="mean"`: "sigmoid", "tanh_probability", "erf_probability" or one's own.
+    activation : str, Activation, callable or "auto"
+        φ; into [0, 1] for `link="mean"`: "sigmoid", "tanh_probability", "erf_probability" or one's own. "auto" compares
+        sigmoid and erf_probability for `link="mean"`, and tanh, relu, softplus and quadratic for `link="logit"`, where
+        sigmoid is the same as tanh up to the intercept, on held-out rows.
     fit_bias : bool or "auto"
         Whether neurons have biases; "auto" takes them if the labels become more likely by more than the price of their
         numbers, and held-out ones not less likely.
@@ -63,7 +67,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         Called as `progress(done, total, text)` while fitting.
     link : "auto", "mean" or "logit"
         "auto" takes "mean" where that model can be: two classes, φ into [0, 1], no intercept and no class weights asked
-        for; otherwise "logit".
+        for; otherwise "logit". Where the activation is left open too, both are compared.
     fit_intercept : bool or "auto"
         Whether log-odds have intercepts; "auto" is yes. Means of neurons have none.
     alpha : float or "auto"
@@ -101,10 +105,10 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         Of the loss at the network.
     n_hidden_ : int
     choice_ : Choice
-        The networks that were compared where width or biases were left open, with held-out cross-entropies, a row
-        costing at most 7, and why one was chosen.
-    width_losses_ : dict
-        The lowest of these by width.
+        The networks that were compared where activation, width or biases were left open, with held-out cross-entropies,
+        a row costing at most 7, and why one was chosen.
+    width_losses_, activation_losses_ : dict
+        The lowest of these by width, for the activation that was chosen, and by activation.
     alpha_ : float
         Strength of the penalty that was used.
     alpha_losses_ : dict
@@ -115,7 +119,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     >>> from planted import datasets, match
     >>> data = datasets.make_planted(20_000, 3, 2, activation="sigmoid", weights=[[4, 0, 0], [0, 4, 0]],
     ...                              task="classification", random_state=0)
-    >>> est = PlantedClassifier(n_hidden=2, random_state=0).fit(data.X, data.y)
+    >>> est = PlantedClassifier(n_hidden=2, activation="sigmoid", random_state=0).fit(data.X, data.y)
     >>> est.result_.status, match(est.network_, data.teacher).weight_error < 0.1
     ('estimated', True)
     >>> X = np.random.default_rng(0).standard_normal((2000, 2))
@@ -130,6 +134,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     choice_: Choice
     classes_: np.ndarray
     link_: str
+    activation_losses_: dict[str, float]
     alpha_: float
     alpha_losses_: dict[float, float]
     _factors: np.ndarray | None
@@ -137,7 +142,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     def __init__(
         self,
         n_hidden: Any = "auto",
-        activation: Any = "sigmoid",
+        activation: Any = "auto",
         fit_bias: Any = "auto",
         restarts: int = 4,
         random_state: Any = None,
@@ -195,7 +200,8 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
             raise ValueError(f"fit_intercept must be True, False or 'auto', not {self.fit_intercept!r}")
         _check_class_weight(self.class_weight)
         if self.link == "mean":
-            check_probability(activations.get(self.activation))
+            if not is_auto(self.activation):
+                check_probability(activations.get(self.activation))
             if self.fit_intercept is True:
                 raise ValueError("fit_intercept=True is for link='logit': link='mean' has means of neurons")
             if self.class_weight is not None:
@@ -208,13 +214,15 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         if quadratic and (known or self.alpha):
             raise ValueError("alpha penalises the likelihood: leave it out with loss='quadratic'")
 
-    def _resolved_link(self, n_classes: int) -> str:
-        """The link to fit."""
+    def _links(self, n_classes: int) -> tuple[str, ...]:
+        """The links that can be, the one to take first; several only where the activation is open."""
         if self.link != "auto":
-            return self.link
-        low, high = activations.get(self.activation).range
+            return (self.link,)
+        low, high = (0.0, 1.0) if is_auto(self.activation) else activations.get(self.activation).range
         mean = n_classes == 2 and low >= 0 and high <= 1 and self.fit_intercept is not True
-        return "mean" if mean and self.class_weight is None else "logit"
+        if not mean or self.class_weight is not None:
+            return ("logit",)
+        return LINKS if is_auto(self.activation) and self.loss != "quadratic" else ("mean",)
 
     def _set_classes(self, classes: np.ndarray) -> None:
         if len(classes) < 2:
@@ -227,7 +235,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         if len(classes) > _MOST_CLASSES:
             raise ValueError(f"y has {len(classes):,} classes: numbers to explain are for PlantedRegressor")
         self.classes_ = classes
-        self.link_ = self._resolved_link(len(classes))
+        self.link_ = self._links(len(classes))[0]
 
     def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         inputs, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -285,7 +293,9 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
             rows=rows,
             survey=looked,
             n_hidden=1 if self.n_hidden == "auto" else int(self.n_hidden),
-            activation=activations.get(self.activation),
+            activation=label_activations(self.link_, intercept)[0]
+            if is_auto(self.activation)
+            else activations.get(self.activation),
             free=Free(not is_auto(self.fit_bias) and bool(self.fit_bias), intercept),
             progress=progress,
             restarts=self.restarts,
@@ -299,20 +309,30 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         )
 
     def _method(self) -> Method:
-        return LABELS["likelihood" if getattr(self, "link_", self.link) == "mean" else "logit"]
+        return label_method(getattr(self, "link_", self.link))
 
     def _chosen(self, problem: Any, method: Method) -> Problem:
         method.check(problem)
-        wide, biased = is_auto(self.n_hidden), is_auto(self.fit_bias)
-        if wide or biased:
+        wide, biased, shaped = is_auto(self.n_hidden), is_auto(self.fit_bias), is_auto(self.activation)
+        if wide or biased or shaped:
             key, choice_key = random.split(problem.key)
             largest = max(problem.n_features, _LEAST_WIDTHS) if wide else problem.n_hidden
             widths = range(problem.n_hidden, largest + 1)
             biases = (False, True) if biased else (problem.free.bias,)
-            choice = choose_label_network(replace(problem.on_sample(), key=choice_key), method, widths, biases)
+            kinds = [replace(problem.on_sample(), key=choice_key)]
+            links = self._links(problem.n_classes)
+            if shaped:
+                kinds = label_kinds(kinds[0], links, intercept=self.fit_intercept is not False)
+            choice = choose_label_network(kinds, widths, biases)
             if choice is not None:
-                chosen, self.choice_, self.width_losses_ = choice.chosen, choice, choice.width_losses
-                problem = replace(problem, n_hidden=chosen.n_hidden, free=chosen.free, key=key)
+                chosen, self.choice_ = choice.chosen, choice
+                self.width_losses_, self.activation_losses_ = choice.width_losses, choice.activation_losses
+                self.link_ = chosen.link or self.link_
+                problem = replace(
+                    problem, n_hidden=chosen.n_hidden, free=chosen.free, key=key, link=self.link_,
+                    activation=chosen.activation if shaped else problem.activation,
+                    compared=("activation",) * shaped + ("link",) * (len(links) > 1),
+                )  # fmt: skip
         if self.alpha == "auto":
             alpha, self.alpha_losses_ = choose_label_alpha(problem)
             problem = replace(problem, alpha=alpha)

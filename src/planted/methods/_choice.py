@@ -36,11 +36,15 @@ class Candidate:
     chosen : bool
     why : str
         Why it was chosen, or why not, where that is known.
+    link : str
+        What its values mean for labels, "mean" or "logit", where both were compared; empty otherwise.
 
     Examples
     --------
     >>> Candidate(activations.get("tanh"), 3, Free(bias=True), 18, 0.1, 0.01).name
     '3 tanh neurons, biases'
+    >>> Candidate(activations.get("tanh"), 3, Free(bias=True), 18, 0.1, 0.01, link="logit").name
+    '3 tanh neurons, biases, link logit'
     >>> Candidate(None, 0, Free(intercept=True, skip=True), 6, 0.1, 0.01).name
     'linear function, intercept'
     """
@@ -53,6 +57,14 @@ class Candidate:
     error: float
     chosen: bool = False
     why: str = ""
+    link: str = ""
+
+    @property
+    def shape(self) -> str:
+        """The activation's name, with the link where that was compared; "linear" without neurons."""
+        if self.activation is None:
+            return "linear"
+        return f"{self.activation.name} (link {self.link})" if self.link else self.activation.name
 
     @property
     def name(self) -> str:
@@ -62,7 +74,8 @@ class Candidate:
             head = "linear function" if self.free.skip else "constant"
             return ", ".join([head] + ["intercept"] * (self.free.intercept and self.free.skip))
         head = count_of(self.n_hidden, f"{self.activation.name} neuron")
-        return ", ".join([head, *(part for part, there in [*parts, ("linear part", self.free.skip)] if there)])
+        parts += [("linear part", self.free.skip), (f"link {self.link}", bool(self.link))]
+        return ", ".join([head, *(part for part, there in parts if there)])
 
     @property
     def spread(self) -> str:
@@ -83,7 +96,7 @@ class Candidate:
             "standard_error": self.error,
             "chosen": self.chosen,
             "why": self.why,
-        }
+        } | ({"link": self.link} if self.link else {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +136,10 @@ class Choice:
     @property
     def width_losses(self) -> dict[int, float]:
         """The lowest held-out loss of each width tried with the chosen activation."""
-        name = self.chosen.activation
+        chosen = self.chosen
         losses: dict[int, float] = {}
         for one in self.candidates:
-            if one.activation == name or one.activation is None:
+            if (one.activation, one.link) == (chosen.activation, chosen.link) or one.activation is None:
                 losses[one.n_hidden] = min(one.loss, losses.get(one.n_hidden, np.inf))
         return dict(sorted(losses.items()))
 
@@ -135,15 +148,14 @@ class Choice:
         """The lowest held-out loss of each activation tried."""
         losses: dict[str, float] = {}
         for one in self.candidates:
-            name = "linear" if one.activation is None else one.activation.name
-            losses[name] = min(one.loss, losses.get(name, np.inf))
+            losses[one.shape] = min(one.loss, losses.get(one.shape, np.inf))
         return dict(sorted(losses.items(), key=lambda pair: pair[1]))
 
     def shown(self) -> list[Candidate]:
         """The candidates that a reader wants to see: the chosen one, its variants, the best of every activation."""
         best: dict[str, Candidate] = {}
         for one in sorted(self.candidates, key=lambda one: one.loss):
-            best.setdefault("linear" if one.activation is None else one.activation.name, one)
+            best.setdefault(one.shape, one)
         chosen = self.chosen
         variants = [one for one in self.candidates if one.n_hidden == chosen.n_hidden and one.why]
         rows = [one for one in self.candidates if one in variants or one in best.values()]
@@ -192,7 +204,7 @@ class Choice:
             act = None if row["activation"] is None else given or activations.get(row["activation"], **parameters)
             free = Free(row["bias"], row["intercept"], row["skip"])
             numbers = (row["n_parameters"], row["loss"], row["standard_error"])
-            made.append(Candidate(act, row["n_hidden"], free, *numbers, row["chosen"], row["why"]))
+            made.append(Candidate(act, row["n_hidden"], free, *numbers, row["chosen"], row["why"], row.get("link", "")))
         choice = cls(tuple(made), stored["reason"], None, stored["out_of_time"])
         parts = {name.removeprefix("net "): value for name, value in arrays.items() if name.startswith("net ")}
         if not parts:

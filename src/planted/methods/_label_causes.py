@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from planted import activations
 from planted.methods._facts import Cause
-from planted.methods._label_search import polish, search_log_odds, standardised
+from planted.methods._label_kinds import label_activations
+from planted.methods._label_quick import descended, quick_fit
 from planted.methods._label_split import content_keys, held_out
 from planted.methods._label_width import DEAREST
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
@@ -23,12 +23,9 @@ from planted.methods._problem import Free
 from planted.methods._rivals import HeldOut, Rival, changed
 from planted.networks import Network
 from planted.numerics import random
-from planted.solvers import lbfgs
-from planted.starts import random_rows
 
 _ROWS, _UNKNOWNS, _ROWS_PER_UNKNOWN = 4000, 200, 5
-_RESTARTS, _STARTS, _STEPS = 1, 3, 100
-_ACTIVATIONS = {"logit": ("tanh", "relu", "softplus", "quadratic"), "mean": ("sigmoid", "tanh_probability")}
+_RESTARTS = 1
 # A gain that is a smaller share of the cross-entropy than this explains nothing, however sure it is.
 _WORTH = 0.01
 # Neurons of log-odds at least, where these and more neurons are tried at once: one for each side of two inputs.
@@ -59,8 +56,8 @@ def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
         probability = class_probabilities(fitted, survey.X[test], asked.link)
         return np.minimum(cross_entropies(probability, survey.y[test]), DEAREST)
 
-    own = losses(part, _descended(part, network))
-    rivals = [Rival(kind, value, losses(asked, _fit(asked))) for kind, value, asked in _changes(part)]
+    own = losses(part, descended(part, network))
+    rivals = [Rival(kind, value, losses(asked, quick_fit(asked))) for kind, value, asked in _changes(part)]
     shares = np.broadcast_to(part.shares, (len(test), problem.n_classes))
     plain = float(np.average(cross_entropies(shares, survey.y[test]), weights=by_weight))
     return HeldOut(plain, _WORTH, by_weight, factor=factor).cause(own, rivals)[0]
@@ -74,11 +71,11 @@ def _changes(part: LabelProblem) -> Iterator[tuple[str, str, LabelProblem]]:
         options.append(("intercept", "bias", {"free": replace(free, bias=True)}))
     if part.link == "logit" and not free.intercept:
         options.append(("intercept", "intercept", {"free": replace(free, intercept=True)}))
-    if part.link == "mean":
+    if part.link == "mean" and "link" not in part.compared:
         options.append(("link", "logit", {"link": "logit", "free": Free(free.bias, True)}))
-    for name in _ACTIVATIONS[part.link]:
-        if name != part.activation.name:
-            options.append(("activation", name, {"activation": activations.get(name)}))
+    for act in () if "activation" in part.compared else label_activations(part.link, free.intercept):
+        if act != part.activation:
+            options.append(("activation", act.name, {"activation": act}))
     options += [("width", str(width), {"n_hidden": width}) for width in dict.fromkeys((k + 1, k + 2, 2 * k))]
     if part.link == "mean":
         wide = max(2 * k, _SEVERAL)
@@ -87,20 +84,3 @@ def _changes(part: LabelProblem) -> Iterator[tuple[str, str, LabelProblem]]:
     if free != every:
         options.append(("parts", str(2 * k), {"n_hidden": 2 * k, "free": every}))
     return changed(part, options, _ROWS_PER_UNKNOWN)
-
-
-def _fit(problem: LabelProblem) -> Network:
-    """One search, polished."""
-    if problem.link == "logit":
-        there, back = standardised(problem)
-        best = search_log_odds(there)[0][0]
-        return back(there.network(list(polish(there, best.params).values())[-1].params))
-    loss = problem.objective()
-    rows = np.asarray(random_rows(problem.key, problem.n_hidden, problem.n_features, _STARTS), dtype=np.float64)
-    runs = [lbfgs(loss, problem.begin_at(start / problem.spread), steps=_STEPS, tolerance=1e-8) for start in rows]
-    return problem.network(min(runs, key=lambda run: run.value).params)
-
-
-def _descended(problem: LabelProblem, network: Network) -> Network:
-    """The network fitted to the problem's rows, from where it is."""
-    return problem.network(lbfgs(problem.objective(), problem.params(network), steps=_STEPS, tolerance=1e-8).params)

@@ -84,6 +84,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         noise="" if errors is None else _noise(problem, expected),
         n_hidden=network.n_hidden,
         labels=True,
+        compared=problem.compared,
         late=late,
         remark=OUT_OF_TIME if late else "",
         **held,

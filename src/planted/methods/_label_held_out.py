@@ -16,8 +16,8 @@ from scipy.special import log_softmax
 
 from planted.methods._baselines import FULL_LEVERAGE, linear_p_value
 from planted.methods._facts import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS, WORTH
+from planted.methods._label_contest import DEAREST
 from planted.methods._label_split import content_keys, standard_error
-from planted.methods._label_width import DEAREST
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._logistic import Logistic, logistic_regression, ridge
 from planted.methods._method import Method

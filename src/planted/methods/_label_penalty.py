@@ -18,8 +18,10 @@ STRENGTHS: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 """Strengths that alpha="auto" chooses from."""
 ENDLESS = f"without a penalty weights grow beyond {DIVERGED:,.0f} times the inverse spread of their inputs"
 """Why labels were fitted with a penalty where no neuron runs off for ever."""
-# Parts of the rows that are held out in turn, and the strength at which fits begin.
-_PARTS, _MIDDLE = 3, 1e-3
+MIDDLE = 1e-3
+"""The strength at which fits begin, and that of comparisons where rows do not keep weights finite."""
+# Parts of the rows that are held out in turn.
+_PARTS = 3
 
 Fit = Callable[[LabelProblem, Any], Any]
 """From a problem and parameters to begin at, or None, to fitted parameters."""
@@ -127,9 +129,9 @@ def choose_alpha(
             losses[alpha][test] = cross_entropies(probability, survey.y[test])
             if not alpha and separated(rows, network):
                 losses[alpha][test] = np.inf
-    scored = np.isfinite(losses[_MIDDLE])
+    scored = np.isfinite(losses[MIDDLE])
     if not scored.any():
-        return _MIDDLE, {}
+        return MIDDLE, {}
     weight = np.ones(len(scored)) if survey.weight is None else survey.weight
     factor = 1.0 if problem.class_weight is None else np.asarray(problem.class_weight)[survey.y[scored].astype(int)]
     tried = {alpha: loss[scored] for alpha, loss in losses.items() if not np.any(np.isnan(loss[scored]))}
@@ -148,8 +150,8 @@ def choose_alpha(
 def _path(rows: LabelProblem, fit: Fit, strengths: list[float]) -> Iterator[tuple[float, Network]]:
     """Networks by strength: one search in the middle, then each from its neighbour, while there is time."""
     middle: Any = None
-    stronger = [alpha for alpha in strengths if alpha >= _MIDDLE]
-    weaker = [alpha for alpha in reversed(strengths) if alpha < _MIDDLE]
+    stronger = [alpha for alpha in strengths if alpha >= MIDDLE]
+    weaker = [alpha for alpha in reversed(strengths) if alpha < MIDDLE]
     for way in (stronger, weaker):
         params = middle
         for alpha in way:

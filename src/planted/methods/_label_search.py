@@ -48,10 +48,7 @@ def standardised(problem: LabelProblem) -> tuple[LabelProblem, Callable[[Network
     >>> bool(np.allclose(there.survey.second.diagonal(), 1)), float(back(Network([[1.0, 0]], [1])).weights[0, 0]) < 0.2
     (True, True)
     """
-    survey, free = problem.survey, problem.free
-    shift = survey.first if free.bias and (free.intercept or not free.skip) else np.zeros(problem.n_features)
-    square = np.diagonal(survey.second) - 2 * shift * survey.first + shift**2
-    scale = np.sqrt(np.where(square > 1e-12 * np.diagonal(survey.second), square, 1.0))
+    survey, (shift, scale) = problem.survey, _units(problem)
     there = problem.on(Survey.of((survey.X - shift) / scale, survey.y, survey.weight))
 
     def back(network: Network) -> Network:
@@ -64,6 +61,35 @@ def standardised(problem: LabelProblem) -> tuple[LabelProblem, Callable[[Network
         return network.replace(**arrays)
 
     return there, back
+
+
+def standardised_params(problem: LabelProblem, network: Network) -> dict[str, np.ndarray]:
+    """Parameters of a network on the problem's own inputs, for the problem that :func:`standardised` gives.
+
+    >>> from planted.methods import Free
+    >>> X = np.array([[1.0], [3.0], [8.0]])
+    >>> problem = LabelProblem.of(X, np.array([0.0, 1, 1]), 1, "sigmoid", free=Free(bias=True))
+    >>> network = Network([[2.0]], [1.0], "sigmoid", bias=[1.0])
+    >>> there, back = standardised(problem)
+    >>> bool(np.allclose(back(there.network(standardised_params(problem, network))).predict(X), network.predict(X)))
+    True
+    """
+    shift, scale = _units(problem)
+    params = dict(problem.params(network))
+    if "bias" in params:
+        params["bias"] = params["bias"] + params["weights"] @ shift
+    if "skip" in params:
+        params["intercept"] = params["intercept"] + params["skip"] @ shift
+        params["skip"] = params["skip"] * scale
+    return params | {"weights": params["weights"] * scale}
+
+
+def _units(problem: LabelProblem) -> tuple[np.ndarray, np.ndarray]:
+    """What is taken off the inputs (d,), zero where biases do not take it up, and what they are divided by (d,)."""
+    survey, free = problem.survey, problem.free
+    shift = survey.first if free.bias and (free.intercept or not free.skip) else np.zeros(problem.n_features)
+    square = np.diagonal(survey.second) - 2 * shift * survey.first + shift**2
+    return shift, np.sqrt(np.where(square > 1e-12 * np.diagonal(survey.second), square, 1.0))
 
 
 def random_params(problem: LabelProblem, width: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -89,25 +115,37 @@ def random_params(problem: LabelProblem, width: int, rng: np.random.Generator) -
     return params
 
 
-def search_log_odds(problem: LabelProblem) -> tuple[list[Descent], list[float]]:
+def searched_rows(problem: LabelProblem) -> Survey:
+    """The rows that starts look at: 60 a parameter, at least `search_rows`, equal ones together.
+
+    >>> X, y = np.arange(400.0)[:, None], np.arange(400) % 2.0
+    >>> len(searched_rows(LabelProblem.of(X, y, 1, "sigmoid", search_rows=200)).y) < 300
+    True
+    """
+    survey = problem.survey
+    few = max(problem.search_rows, _ROWS_PER_PARAMETER * problem.unknowns)
+    if survey.total_weight <= few:
+        return survey
+    return survey.part(np.flatnonzero(content_keys(survey.X, survey.y, problem.key) <= few / survey.total_weight))
+
+
+def search_log_odds(problem: LabelProblem, decrease: float = 0.0) -> tuple[list[Descent], list[float]]:
     """The distinct best ends of random starts on part of the rows, best first, and the loss that each start ended with.
 
-    The problem has standardised inputs. Two starts that end in the same minimum, the best one, end the search.
+    The problem has standardised inputs. Two starts that end in the same minimum, the best one, end the search. A
+    descent ends where a step lowers the loss by less than a share `decrease`.
     """
     survey, k = problem.survey, problem.n_hidden
     rng = np.random.default_rng(random.bits(problem.key, (4,)))
-    few = max(problem.search_rows, _ROWS_PER_PARAMETER * problem.unknowns)
-    part, keys = problem, content_keys(survey.X, survey.y, problem.key)
-    if survey.total_weight > few:
-        some = np.flatnonzero(keys <= few / survey.total_weight)
-        part = problem.on(survey.part(some))
+    few, keys = searched_rows(problem), content_keys(survey.X, survey.y, problem.key)
+    part = problem if few is survey else problem.on(few)
     # Each distinct row once, in random order: what merging looks at does not depend on how often a row was given.
     distinct = survey.X[np.unique(keys, return_index=True)[1]]
     loss, tries = part.objective(), 2 * (problem.restarts + 1)
     runs: list[Descent] = []
     for index in range(tries):
         width = max(k, int(np.ceil(_RATIOS[index % len(_RATIOS)] * k)))
-        wide = lbfgs(loss, random_params(part, width, rng), steps=_WIDE_STEPS, tolerance=1e-6)
+        wide = lbfgs(loss, random_params(part, width, rng), steps=_WIDE_STEPS, tolerance=1e-6, decrease=decrease)
         params = wide.params
         if width > k:
             arrays = {name: np.asarray(value) for name, value in params.items()}
@@ -115,7 +153,7 @@ def search_log_odds(problem: LabelProblem) -> tuple[list[Descent], list[float]]:
                 arrays["weights"], arrays["output"], arrays.get("bias"), k, distinct, problem.activation
             )
             params = arrays | {"weights": weights, "output": output} | ({} if bias is None else {"bias": bias})
-        run = lbfgs(loss, params, steps=_STEPS, tolerance=1e-6)
+        run = lbfgs(loss, params, steps=_STEPS, tolerance=1e-6, decrease=decrease)
         run = sample_newton(loss, loss.curvature, run.params, steps=_SCORING_STEPS)
         runs = sorted([*runs, run], key=lambda end: end.value)
         problem.progress(index + 1, tries, f"start {index + 1} of {tries}, cross-entropy {runs[0].value:.4g}")

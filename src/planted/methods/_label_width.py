@@ -1,137 +1,186 @@
-"""How many neurons labels can tell apart, and whether these have biases."""
+"""Which network labels can tell: activation and link, how many neurons, and whether these have biases."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial, reduce
 
-import numpy as np
-
+from planted.activations import Activation
 from planted.methods._choice import Candidate, Choice
-from planted.methods._label_split import held_out, standard_error
-from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
-from planted.methods._method import Method
+from planted.methods._label_contest import STANDARD_ERRORS, Contest, Tried
+from planted.methods._label_kinds import relatives
+from planted.methods._label_penalty import STRENGTHS
+from planted.methods._label_quick import bounded_fit, descended
+from planted.methods._label_screen import leader, screened
+from planted.methods._labels import LabelProblem
+from planted.methods._method import Method, records
 from planted.methods._reason import reason_of
 from planted.numerics import random
 from planted.numerics.deadline import passed
 
-_STANDARD_ERRORS = 2.0
 # Widths beyond the best one that are tried before the search ends: two neurons may explain what one more does not.
 _FURTHER = 2
-DEAREST = 7.0
-"""A row held out costs at most so much: a few that a network is sure of and wrong about decide nothing."""
+# Kinds of networks whose width and biases are searched for; rows a number that the width of a first look takes.
+_SEARCHED, _ROWS_PER_UNKNOWN = 2, 5
 
 
-@dataclass(frozen=True, eq=False)
-class _Tried:
-    """A network that was compared: what the rows fitted cost, with the price of its numbers, and losses (t,)."""
-
-    asked: LabelProblem
-    cost: float
-    losses: np.ndarray
-
-
-def choose_label_network(
-    problem: LabelProblem, method: Method, widths: Iterable[int], biases: Iterable[bool]
-) -> Choice | None:
+def choose_label_network(kinds: Sequence[LabelProblem], widths: Iterable[int], biases: Iterable[bool]) -> Choice | None:
     """The network that rows pay for, of these widths, narrowest first, with or without biases; None if one is asked.
 
+    `kinds` are problems that differ in link and activation, commonest first. Those that are clearly behind at one width
+    are left out (:func:`screened`); for the two of the others that are likeliest for their numbers width and biases are
+    searched for, and :func:`relatives` of the better one are fitted from where it is.
+
     A third of the rows is held out, the same whatever the key. A network with more numbers takes the place of the best
-    one if these rows prefer it by more than two standard errors of the paired difference; or if they do not speak
-    against it by more than one, and the likelihood of the rows fitted pays log(n)/2 for every number more (Schwarz
-    1978). For biases it has to pay in any case. The network also has to be better there than the classes' shares. The
-    search ends after two widths that are not taken. Each network has half the random starts of a fit, and a row held
-    out costs at most 7. Losses are cross-entropies.
+    one if that pays (:meth:`Contest.pays`). For biases and relatives the likelihood has to pay in any case, and a
+    relative costs one number more. The search ends after two widths that are not taken; networks without biases are at
+    most one neuron narrower or wider than the best one with biases. All are a :func:`quick_fit` with half the random
+    starts of a fit. A row held out costs at most 7. Losses are cross-entropies.
 
     >>> from planted.datasets import make_planted
-    >>> from planted.methods import LABELS
     >>> data = make_planted(4000, 2, 1, activation="sigmoid", weights=[[3.0, 0.0]], task="classification",
     ...                     random_state=0)
     >>> problem = LabelProblem.of(data.X, data.y, 1, "sigmoid")
-    >>> choose_label_network(problem, LABELS["likelihood"], [1, 2, 3], [False]).chosen.name
+    >>> choose_label_network([problem], [1, 2, 3], [False]).chosen.name
     '1 sigmoid neuron'
     """
-    survey, widths = problem.survey, list(widths)
-    train, test = held_out(survey.X, survey.y)
-    part = problem.on(survey.part(train), restarts=problem.restarts // 2)
-    least = replace(part, n_hidden=widths[0])
-    options = [replace(part.free, bias=bias) for bias in biases]
+    widths = list(widths)
+    contest = Contest.of(replace(kinds[-1], n_hidden=widths[-1]))
+    rows = contest.part.survey.total_weight
+    least = [_with(kinds[-1], bias, widths[0]) for bias in biases]
     # Biases are no question for rows that are fewer than the numbers.
-    options = [
-        free for free in options if free == options[0] or replace(least, free=free).unknowns < part.survey.total_weight
-    ]
-    if len(widths) * len(options) == 1:
+    options = [asked.free.bias for asked in least if asked is least[0] or asked.unknowns < rows]
+    if len(widths) * len(options) * len(kinds) == 1:
         return None
-    by_weight = None if survey.weight is None else survey.weight[test]
-    price, factor = _price(part), _factor(problem, survey.y[test])
-    shares = np.broadcast_to(part.shares, (len(test), problem.n_classes))
-
-    def mean(losses: np.ndarray) -> float:
-        return float(np.average(losses, weights=by_weight))
-
-    def tried(asked: LabelProblem) -> _Tried:
-        asked = replace(asked, key=random.fold_in(problem.key, asked.n_hidden))
-        network = method.begin(asked).network
-        fitted, rest = (
-            cross_entropies(class_probabilities(network, survey.X[some], problem.link), survey.y[some])
-            for some in (train, test)
-        )
-        cost = float(np.average(fitted, weights=part.survey.weight)) + price * asked.unknowns
-        return _Tried(asked, cost, np.minimum(rest, DEAREST))
-
-    def pays(one: _Tried, best: _Tried) -> bool:
-        """Whether a network with more numbers than the best one takes its place."""
-        gain, error = mean(best.losses - one.losses), standard_error(best.losses - one.losses, by_weight, factor)
-        taken = gain > _STANDARD_ERRORS * error or (gain > -error and one.cost < best.cost)
-        return taken and mean(one.losses) < mean(cross_entropies(shares, survey.y[test]))
-
-    every: list[_Tried] = []
-    winners: list[_Tried] = []
-    for free in options:
+    fit = lru_cache(partial(_fit, contest))
+    near = [other for kind in kinds for other in relatives(kinds, kind)]
+    shapes = [kind for kind in kinds if kind not in near]
+    rough, front = [], shapes
+    if len(shapes) > 1:
+        affordable = [k for k in widths if _ROWS_PER_UNKNOWN * _with(kinds[-1], options[-1], k).unknowns <= rows]
+        rough = screened(contest, shapes, affordable or widths[:1], lambda kind, k: fit(kind, options[-1], k))
+        lead = leader(contest, rough)
+        places = [place for place, one in enumerate(rough) if not contest.behind(one, lead)]
+        front = [shapes[place] for place in sorted(places, key=lambda place: rough[place].cost)[:_SEARCHED]]
+    every: list[Tried] = []
+    winners: list[Tried] = []
+    for kind in front:
         if winners and passed():
             break
-        best = tried(replace(least, free=free))
-        every.append(best)
-        for k in widths[1:]:
-            if k > best.asked.n_hidden + _FURTHER or passed():
-                break
-            every.append(tried(replace(part, n_hidden=k, free=free)))
-            best = every[-1] if pays(every[-1], best) else best
-        winners.append(best)
+        winner, tried = _searched(contest, partial(fit, kind), widths, options)
+        winners.append(winner)
+        every += tried
+    chosen = _best(contest, winners)
+    alike = [_relative(contest, kind, chosen) for kind in relatives(kinds, chosen.asked)]
+    # Shapes that are nearly the same differ by next to nothing, of which chance may make a clear gain.
+    chosen = _best(contest, [chosen, *(one for one in alike if one.cost < chosen.cost)])
+    return _choice(contest, chosen, [*every, *alike], rough)
+
+
+def _with(kind: LabelProblem, bias: bool, width: int) -> LabelProblem:
+    """A kind of network of some width, with or without biases."""
+    return replace(kind, n_hidden=width, free=replace(kind.free, bias=bias))
+
+
+def _fit(contest: Contest, kind: LabelProblem, bias: bool, width: int) -> Tried:
+    """A quick fit to the rows that are not held out.
+
+    Where these do not keep its weights finite, it has the one of two penalties that the others prefer.
+    """
+    asked = _with(kind, bias, width).on(contest.part.survey, restarts=kind.restarts // 2)
+    asked = replace(asked, key=random.fold_in(kind.key, width))
+    bounded, network = bounded_fit(asked)
+    tried = [contest.tried(bounded, network)]
+    if bounded.alpha != asked.alpha:
+        weaker = replace(bounded, alpha=STRENGTHS[1])
+        tried.append(contest.tried(weaker, descended(weaker, network)))
+    return leader(contest, tried)
+
+
+def _searched(
+    contest: Contest, fit: Callable[[bool, int], Tried], widths: list[int], options: list[bool]
+) -> tuple[Tried, list[Tried]]:
+    """The best network of a kind over widths and biases, and all that were tried."""
+    best = fit(options[-1], widths[0])
+    every = [best]
+    for k in widths[1:]:
+        if k > best.asked.n_hidden + _FURTHER or passed():
+            break
+        every.append(fit(options[-1], k))
+        best = every[-1] if contest.pays(every[-1], best) else best
+    if len(options) == 1 or passed():
+        return best, every
+    # Without biases a network is one with biases of zero: widths far from the best one with biases lose too.
+    middle = best.asked.n_hidden
+    plain = [_plain(contest, one) for one in every if abs(one.asked.n_hidden - middle) <= 1]
+    winners = [_best(contest, plain), best]
     winners.sort(key=lambda one: one.asked.unknowns)
     # The likelihood has to pay for biases too: a plain fit that is sure of wrong labels is no evidence for them.
-    more = len(winners) > 1 and winners[-1].cost < winners[0].cost and pays(winners[-1], winners[0])
-    chosen = winners[-1] if more else winners[0]
+    more = len(winners) > 1 and winners[-1].cost < winners[0].cost and contest.pays(winners[-1], winners[0])
+    return winners[-1 if more else 0], [*plain, *every]
 
-    def ties(other: _Tried) -> bool:
-        gap = other.losses - chosen.losses
-        return mean(gap) <= standard_error(gap, by_weight, factor)
 
-    def candidate(one: _Tried) -> Candidate:
-        asked, loss = one.asked, mean(one.losses)
-        why = "held-out rows are less likely"
-        if ties(one):
-            fewer = asked.unknowns < chosen.asked.unknowns
+def _plain(contest: Contest, one: Tried) -> Tried:
+    """A network without biases, fitted from where one with biases is."""
+    asked = _with(one.asked, False, one.asked.n_hidden)
+    return contest.tried(asked, descended(asked, one.network.replace(bias=None)))
+
+
+def _relative(contest: Contest, kind: LabelProblem, chosen: Tried) -> Tried:
+    """A network of the chosen one's size, fitted from where that is; to be a less common one costs a number."""
+    asked = replace(chosen.asked, activation=kind.activation)
+    one = contest.tried(asked, descended(asked, chosen.network.replace(activation=kind.activation)))
+    return replace(one, fitted=one.fitted + contest.price, cost=one.cost + contest.price)
+
+
+def _best(contest: Contest, winners: Sequence[Tried]) -> Tried:
+    """The one that rows pay for, from the fewest numbers on."""
+    ordered = sorted(winners, key=lambda one: one.asked.unknowns)
+    return reduce(lambda best, one: one if contest.pays(one, best) else best, ordered)
+
+
+def _choice(contest: Contest, chosen: Tried, every: Sequence[Tried], rough: Sequence[Tried]) -> Choice:
+    """The table: networks that were searched for, and quick fits of other kinds."""
+
+    def kind(one: Tried) -> tuple[str, Activation]:
+        return one.asked.link, one.asked.activation
+
+    searched = {kind(one) for one in every}
+    others = [one for one in rough if kind(one) not in searched]
+    # Quick fits are compared with the quick fit of the kind that was chosen.
+    own = next((one for one in rough if kind(one) == kind(chosen)), chosen)
+    links = len({one.asked.link for one in [*every, *others]}) > 1
+
+    def apart(one: Tried) -> float:
+        return contest.apart(one, own if one in others else chosen)
+
+    def ties(one: Tried) -> bool:
+        # What does not clearly favour an activation does not tell it from another one.
+        return apart(one) <= (1.0 if kind(one) == kind(chosen) else STANDARD_ERRORS)
+
+    def candidate(one: Tried) -> Candidate:
+        asked = one.asked
+        why = "held-out rows are less likely" + ", not clearly" * ties(one)
+        if apart(one) <= 1.0:
+            fewer = asked.unknowns <= chosen.asked.unknowns
             why = "the rows fitted are less likely" if fewer else "not clearly better for its numbers"
         return Candidate(
-            asked.activation, asked.n_hidden, asked.free, asked.unknowns, loss,
-            standard_error(one.losses, by_weight, factor), one is chosen, "" if one is chosen else why,
+            asked.activation, asked.n_hidden, asked.free, asked.unknowns, contest.mean(one.losses),
+            contest.error(one.losses), one is chosen, "" if one is chosen else why, asked.link if links else "",
         )  # fmt: skip
 
-    made = {id(one): candidate(one) for one in every}
-    alike = [made[id(one)] for one in every if one is not chosen and ties(one)]
-    others = [made[id(one)] for one in every if one is not chosen]
-    reason = reason_of(made[id(chosen)], others, lambda other: other in alike, exact=False)
+    made = {id(one): candidate(one) for one in [*every, *others]}
+    alike = [made[id(one)] for one in [*every, *others] if one is not chosen and ties(one)]
+    rest = [made[id(one)] for one in [*every, *others] if one is not chosen]
+    reason = reason_of(made[id(chosen)], rest, lambda other: other in alike, exact=False)
     return Choice(tuple(made.values()), reason, out_of_time=passed())
 
 
-def _price(part: LabelProblem) -> float:
-    """log(n)/(2n), n the rows, of which those whose weights contain a factor of their class count as fewer."""
-    survey = part.survey
-    rows = survey.total_weight / float(np.average(_factor(part, survey.y), weights=survey.weight))
-    return float(np.log(max(rows, 1.0)) / (2 * rows))
+def label_method(link: str) -> Method:
+    """The method that answers problems of a link.
 
-
-def _factor(problem: LabelProblem, y: np.ndarray) -> np.ndarray:
-    """The factor (n,) of the class of each row."""
-    return np.ones(len(y)) if problem.class_weight is None else np.asarray(problem.class_weight)[y.astype(int)]
+    >>> label_method("mean").name, label_method("logit").name
+    ('likelihood', 'logit')
+    """
+    return records("labels")["likelihood" if link == "mean" else "logit"]

@@ -38,9 +38,8 @@ def reason_of(chosen: Candidate, others: Sequence[Candidate], ties: Callable[[Ca
         verb = "explain" if least.n_hidden > 1 else "explains"
         against = f", but: {least.why}" if least.why else ""
         words = f"{compared}, {least.name}, with fewer numbers, {verb} held-out rows as well{against}"
-    mine = None if chosen.activation is None else chosen.activation.name
-    names = [other.activation.name for other in others if other.activation is not None and ties(other)]
-    rivals = [name for name in dict.fromkeys(names) if name != mine]
-    if mine is not None and rivals and not exact:
+    names = [other.shape for other in others if other.activation is not None and ties(other)]
+    rivals = [name for name in dict.fromkeys(names) if name != chosen.shape]
+    if chosen.activation is not None and rivals and not exact:
         words += f"; held-out rows alone do not tell it from {', '.join(rivals)}"
     return words
