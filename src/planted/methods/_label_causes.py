@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from planted.methods._facts import Cause
+from planted.methods._label_contest import DEAREST
 from planted.methods._label_kinds import label_activations
 from planted.methods._label_quick import descended, quick_fit
 from planted.methods._label_split import content_keys, held_out
-from planted.methods._label_width import DEAREST
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._problem import Free
 from planted.methods._rivals import HeldOut, Rival, changed
