@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import kstest
+from scipy.stats import entropy, kstest
+from sklearn.exceptions import ConvergenceWarning
 
-from planted import Network
+from planted import Network, PlantedClassifier
 from planted.methods import LABELS, Free, LabelProblem
 from planted.methods._label_causes import label_cause
 from planted.methods._label_held_out import _compared, label_held_out
@@ -106,3 +107,27 @@ def test_labels_of_two_sides_ask_for_log_odds_of_several_neurons():
     assert verdict.status == "misfit"
     assert verdict.facts.cause.kind in ("link", "links")
     assert "link='logit'" in verdict.advice
+
+
+def test_noise_is_no_misfit_where_shares_are_likelier_by_chance():
+    """A mean of neurons without biases says one half where inputs say nothing; 53 % of 600 labels may be that."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((600, 1)), rng.permutation(np.arange(600) < 318).astype(int)
+    with pytest.warns(ConvergenceWarning, match="only noise"):
+        est = PlantedClassifier(1, "sigmoid", False, link="mean", random_state=0).fit(X, y)
+    assert est.result_.details["cross_entropy"] > entropy([0.47, 0.53])
+    # Of 75 % that is no chance.
+    with pytest.warns(ConvergenceWarning, match="misfit"):
+        PlantedClassifier(1, "sigmoid", False, link="mean", random_state=0).fit(X, np.arange(600) < 450)
+
+
+def test_weights_with_an_error_beyond_themselves_are_not_estimated():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((600, 3))
+    odds = Network([[1.0, 1.0, 0.0], [0.0, 1.0, -1.0]], [3.0, -3.0], "relu").predict(X)
+    y = (rng.random(600) < 1 / (1 + np.exp(-odds))).astype(int)
+    est = PlantedClassifier(2, "softplus", False, link="logit", random_state=0)
+    with pytest.warns(ConvergenceWarning, match="ambiguous"):
+        est.fit(X, y)
+    assert est.result_.details["expected_error"] > 1
+    assert "more than the weights themselves" in est.result_.reason

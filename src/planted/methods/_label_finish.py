@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
+from scipy.stats import chi2
 
 from planted.certificates import Uncertainty, uncertainty
 from planted.methods._collinear import dependence_advice
 from planted.methods._errors import PARAMETERS_WITH_ERRORS, left_open
-from planted.methods._facts import ACCURATE, Facts
+from planted.methods._facts import ACCURATE, LEVEL, UNKNOWN, Facts
 from planted.methods._label_causes import label_cause
 from planted.methods._label_held_out import label_held_out, label_refitted
 from planted.methods._label_runaway import Runaway, runaway
@@ -74,12 +75,10 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
         different_rows=survey.n_rows,
         n_parameters=numbers,
-        undetermined=_undetermined(problem, why, off, limit.reason or open_),
+        undetermined=_undetermined(problem, why, off, limit.reason or open_) or _too_far(expected),
         remedy=dependence or limit.advice,
         p_value=label_p_value(problem, network),
-        structure=""
-        if off is not None or value is None or value < -float(np.sum(xlogy(shares, shares)))
-        else "the neurons explain the labels no better than the classes' shares",
+        structure="" if off is not None or value is None else _worse_than_shares(problem, value),
         unfinished=_unfinished(problem, start) if settled else "",
         noise="" if errors is None else _noise(problem, expected),
         n_hidden=network.n_hidden,
@@ -179,6 +178,25 @@ def _undetermined(problem: LabelProblem, why: str, off: Runaway | None, open_: s
     if off is not None:
         return off.reason
     return f"the Fisher information is singular: {open_}" if open_ else ""
+
+
+def _too_far(expected: float) -> str:
+    """That the weights are hardly known, in words; empty where they are."""
+    if not expected > UNKNOWN:
+        return ""
+    return f"labels alone leave an expected relative weight error of {expected:.2g}, more than the weights themselves"
+
+
+def _worse_than_shares(problem: LabelProblem, value: float) -> str:
+    """That the shares of the classes are likelier by more than chance, in words; empty if they are not.
+
+    Twice the log of the ratio of likelihoods is compared with χ² of m − 1 degrees of freedom, the numbers of the shares.
+    """
+    shares = problem.shares
+    ratio = 2 * problem.survey.total_weight * (value + float(np.sum(xlogy(shares, shares))))
+    if not chi2.sf(ratio, problem.n_classes - 1) < LEVEL:
+        return ""
+    return "the neurons explain the labels worse than the classes' shares"
 
 
 def _unfinished(problem: LabelProblem, start: Start) -> str:
