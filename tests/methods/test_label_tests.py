@@ -51,7 +51,7 @@ def test_causes_are_scored_against_the_shares_of_the_part_that_was_fitted(monkey
     weight[test] *= np.where(y[test] == 1, 1.0, 5.0)
     share = np.average(y[train], weights=weight[train])
     constant = Network([[0.0, 0.0]], [1.0], "sigmoid", bias=[np.log(share / (1 - share))])
-    monkeypatch.setattr("planted.methods._label_causes._descended", lambda problem, network: network)
+    monkeypatch.setattr("planted.methods._label_causes.descended", lambda problem, network: network)
     monkeypatch.setattr("planted.methods._label_causes._changes", lambda part: iter(()))
     problem = LabelProblem.of(X, y, 1, "sigmoid", free=Free(bias=True), sample_weight=weight)
     assert label_cause(problem, constant).before == pytest.approx(1.0)

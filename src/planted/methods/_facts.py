@@ -47,8 +47,8 @@ LOOSE = 1 / 3
 """The relative error of a neuron's output above which normal intervals of the network are only approximate."""
 UNKNOWN = 1.0
 """The error of a combination of a neuron's weights, over the length of its other weights per standard deviation of the
-inputs, above which rows leave it open where it may be zero: the loss is no parabola within the error. Weights that labels
-leave a larger relative error are not called known either."""
+inputs, above which rows leave it open where it may be zero: the loss is no parabola within the error. Nor do labels
+determine weights that they leave a larger relative error."""
 WEAK = 2.0
 """The factor by which the loss grows at most when a neuron that may be superfluous is taken away."""
 ACCURATE = 0.1

@@ -190,7 +190,7 @@ def _too_far(expected: float) -> str:
 def _worse_than_shares(problem: LabelProblem, value: float) -> str:
     """That the shares of the classes are likelier by more than chance, in words; empty if they are not.
 
-    Twice the log of the ratio of likelihoods is compared with χ² of m − 1 degrees of freedom, the numbers of the shares.
+    Twice the log of the ratio of likelihoods is compared with χ² of m − 1 degrees of freedom: so many are free shares.
     """
     shares = problem.shares
     ratio = 2 * problem.survey.total_weight * (value + float(np.sum(xlogy(shares, shares))))
