@@ -7,8 +7,11 @@ from planted import Network
 from planted.certificates import leaving_neurons_open, uncertainty, unit_scaled
 from planted.datasets import make_planted
 from planted.methods import Problem
+from planted.methods._baselines import LeftOut
 from planted.methods._finish import recover
+from planted.methods._observations import observations
 from planted.methods._recovery import Start
+from planted.methods._smaller import fewer_neurons
 from planted.methods._spare import spare_neurons
 from planted.objectives import Squared
 
@@ -65,3 +68,16 @@ def test_a_network_that_rows_determine_keeps_its_errors():
     result = recover(Problem.of(data.X, data.y, 2), Start(data.teacher, "squared"), 0.0)
     assert result.status == "estimated"
     assert np.isfinite(result.uncertainty.weights).all()
+
+
+def test_the_errors_of_the_network_in_rows_left_out_are_computed_once(monkeypatch):
+    problem = Problem.of(X, TEACHER.predict(X) + 0.1 * np.random.default_rng(1).standard_normal(400), 4)
+    network, asked, squares = wider(0.3), [], LeftOut.squares
+
+    def counted(self, one, **options):
+        asked.append(one)
+        return squares(self, one, **options)
+
+    monkeypatch.setattr(LeftOut, "squares", counted)
+    assert fewer_neurons(problem, network, LeftOut.of(observations(problem.survey), 400), None).n_hidden == 2
+    assert sum(one is network for one in asked) == 1

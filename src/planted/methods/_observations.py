@@ -105,6 +105,19 @@ def joined_rows(
     return X[places], y[places], np.bincount(group, weights=weight).astype(np.float64)
 
 
+def ordered_rows(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same of rows X (n, d) and y (n, m) in an order of their own, however they were given.
+
+    >>> X, y = np.array([[2.0], [1.0], [2.0]]), np.array([[0.0], [5.0], [0.0]])
+    >>> np.array_equal(ordered_rows(X, y, None)[0], ordered_rows(X[::-1], y[::-1], None)[0])
+    True
+    """
+    rows = np.ascontiguousarray(np.column_stack([X, y])) + 0.0
+    as_one = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
+    _, places, group = np.unique(as_one, return_index=True, return_inverse=True)
+    return X[places], y[places], np.bincount(group.ravel(), weights=weight).astype(np.float64)
+
+
 def equal_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Places (g,) of the distinct rows of X (n, …), first come first, and for each row the group (n,) it is in.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from planted import activations
 from planted.activations import Activation
-from planted.methods._observations import apart
+from planted.methods._observations import apart, ordered_rows
 from planted.methods._problem import Free, Problem
 from planted.networks import Network
 from planted.numerics import random
@@ -140,7 +140,7 @@ class Table:
         given = survey.X.reshape(len(survey.y), -1), survey.y.reshape(len(survey.y), -1), survey.weight
         counted = apart(*given, _MOST_ROWS)
         # No copy of an observation is fitted while another is held out; where rows are counted, each is an observation.
-        X, y, weight = _joined(*given) if counted is None else (*counted[:2], np.ones(len(counted[1])))
+        X, y, weight = ordered_rows(*given) if counted is None else (*counted[:2], np.ones(len(counted[1])))
         order = random.permutation(key, len(y))[:_MOST_ROWS]
         self.X, targets, weight = X[order], y[order], weight[order]
         self.weighted = bool(np.ptp(weight) > 0)
@@ -272,11 +272,3 @@ class Table:
         if not self.several:
             parts = {name: value[0] for name, value in parts.items()}
         return Network(weights, activation=shape.activation, bias=bias, **parts)
-
-
-def _joined(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct rows in an order of their own with the sums of their weights."""
-    rows = np.ascontiguousarray(np.column_stack([X, y])) + 0.0
-    as_one = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
-    _, places, group = np.unique(as_one, return_index=True, return_inverse=True)
-    return X[places], y[places], np.bincount(group.ravel(), weights=weight).astype(np.float64)

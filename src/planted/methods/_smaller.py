@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any
     if network.n_hidden < 2 or problem.unknowns > TESTED_UNKNOWNS or (sharp and loss <= EXACT):
         return network
     precise = known and errors.relative_error < 1 / 3
-    sample = problem.on_sample()
+    sample, own = problem.on_sample(), _LeftOut(problem, network, left)
     now = network
     while now.n_hidden > 1:
         if passed():
@@ -60,22 +61,42 @@ def fewer_neurons(problem: Problem, network: Network, left: LeftOut, errors: Any
         smaller = refine(narrow, start).network
         if loss <= EXACT < _relative(sample, smaller):
             smaller = refine(narrow, _joined(sample, now)).network
-        if _relative(sample, smaller) > EXACT if loss <= EXACT else _is_better(problem, network, smaller, left):
+        if _relative(sample, smaller) > EXACT if loss <= EXACT else own.better_than(smaller):
             # A descent that was cut short says nothing against fewer neurons.
             return None if now is network and passed() else now
         now = smaller
     return now
 
 
-def _is_better(problem: Problem, network: Network, smaller: Network, left: LeftOut) -> bool:
-    """Whether the network predicts rows left out better than a smaller one, by more rows where few do not tell."""
-    numbers = problem.free.unknowns(problem.n_features, 1, problem.n_outputs) * (network.n_hidden - smaller.n_hidden)
-    for looked in (left, left.more(problem.unknowns * problem.n_outputs)):
-        if looked is not None:
-            squares, rival = (looked.squares(one, intercept=problem.free.intercept) for one in (network, smaller))
-            if looked.better(squares, rival, numbers):
-                return True
-    return False
+class _LeftOut:
+    """The network beside smaller ones on rows left out, by more rows where few do not tell; its own errors once."""
+
+    def __init__(self, problem: Problem, network: Network, left: LeftOut) -> None:
+        self.problem, self.network, self.few = problem, network, left
+
+    @cached_property
+    def _own(self) -> np.ndarray:
+        return self._squares(self.few, self.network)
+
+    @cached_property
+    def _more(self) -> tuple[LeftOut, np.ndarray] | None:
+        more = self.few.more(self.problem.unknowns * self.problem.n_outputs)
+        return None if more is None else (more, self._squares(more, self.network))
+
+    def _squares(self, looked: LeftOut, network: Network) -> np.ndarray:
+        return looked.squares(network, intercept=self.problem.free.intercept)
+
+    def better_than(self, smaller: Network) -> bool:
+        """Whether the network predicts better than a smaller one."""
+        problem = self.problem
+        each = problem.free.unknowns(problem.n_features, 1, problem.n_outputs)
+        numbers = each * (self.network.n_hidden - smaller.n_hidden)
+        if self.few.better(self._own, self._squares(self.few, smaller), numbers):
+            return True
+        if self._more is None:
+            return False
+        looked, own = self._more
+        return looked.better(own, self._squares(looked, smaller), numbers)
 
 
 def _relative(problem: Problem, network: Network) -> float:
