@@ -315,7 +315,7 @@ def test_activations_of_one_link_are_compared():
     with pytest.warns(ConvergenceWarning):
         est.fit(X, y)
     names = {one.activation.name for one in est.choice_.candidates}
-    assert names == {"tanh", "relu", "softplus", "quadratic", "sigmoid"} == set(est.activation_losses_)
+    assert names == {"tanh", "relu", "softplus", "sigmoid"} == set(est.activation_losses_)
     assert {one.link for one in est.choice_.candidates} == {""}
 
 

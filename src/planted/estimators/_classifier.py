@@ -55,8 +55,8 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         more than the price of a neuron's numbers.
     activation : str, Activation, callable or "auto"
         φ; into [0, 1] for `link="mean"`: "sigmoid", "tanh_probability", "erf_probability" or one's own. "auto" compares
-        sigmoid and erf_probability for `link="mean"`, and tanh, relu, softplus and quadratic for `link="logit"`, where
-        sigmoid is the same as tanh up to the intercept, on held-out rows.
+        sigmoid and erf_probability for `link="mean"`, and tanh, relu and softplus for `link="logit"`, where sigmoid is
+        the same as tanh up to the intercept, on held-out rows.
     fit_bias : bool or "auto"
         Whether neurons have biases; "auto" takes them if the labels become more likely by more than the price of their
         numbers, and held-out ones not less likely.

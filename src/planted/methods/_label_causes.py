@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from planted import activations
 from planted.methods._facts import Cause
 from planted.methods._label_contest import DEAREST
 from planted.methods._label_kinds import label_activations
@@ -26,6 +27,7 @@ from planted.numerics import random
 
 _ROWS, _UNKNOWNS, _ROWS_PER_UNKNOWN = 4000, 200, 5
 _RESTARTS = 1
+_NEVER_COMPARED = {"logit": ("quadratic",), "mean": ()}
 # A gain that is a smaller share of the cross-entropy than this explains nothing, however sure it is.
 _WORTH = 0.01
 # Neurons of log-odds at least, where these and more neurons are tried at once: one for each side of two inputs.
@@ -73,7 +75,8 @@ def _changes(part: LabelProblem) -> Iterator[tuple[str, str, LabelProblem]]:
         options.append(("intercept", "intercept", {"free": replace(free, intercept=True)}))
     if part.link == "mean" and "link" not in part.compared:
         options.append(("link", "logit", {"link": "logit", "free": Free(free.bias, True)}))
-    for act in () if "activation" in part.compared else label_activations(part.link, free.intercept):
+    others = () if "activation" in part.compared else label_activations(part.link, free.intercept)
+    for act in (*others, *(activations.get(name) for name in _NEVER_COMPARED[part.link])):
         if act != part.activation:
             options.append(("activation", act.name, {"activation": act}))
     options += [("width", str(width), {"n_hidden": width}) for width in dict.fromkeys((k + 1, k + 2, 2 * k))]

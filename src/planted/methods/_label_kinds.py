@@ -2,7 +2,8 @@ r"""Kinds of label networks that are compared where the activation is left open:
 
 Of activations that are one another up to the scale of a neuron, and an intercept where there is one, the first speaks
 for all: tanh_probability(z) = σ(2z), and tanh(z) = 2σ(2z) − 1. A relative has nearly the same shape: it is fitted from
-where the other has ended.
+where the other has ended. Squares are no candidates: several of them are not determined by their sum, and with biases
+they escape a penalty on weights.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from planted.activations import Activation
 from planted.methods._labels import LabelProblem
 
 _MEAN = ("sigmoid", "erf_probability")
-_LOG_ODDS = ("tanh", "relu", "softplus", "quadratic")
+_LOG_ODDS = ("tanh", "relu", "softplus")
 _NEAR = {"erf_probability": "sigmoid"}
 
 
@@ -23,7 +24,7 @@ def label_activations(link: str, intercept: bool) -> tuple[Activation, ...]:
     """Activations of different shapes for a link, commonest first.
 
     >>> [act.name for act in label_activations("logit", intercept=False)]
-    ['tanh', 'relu', 'softplus', 'quadratic', 'sigmoid']
+    ['tanh', 'relu', 'softplus', 'sigmoid']
     """
     names = _MEAN if link == "mean" else _LOG_ODDS + ("sigmoid",) * (not intercept)
     return tuple(activations.get(name) for name in names)

@@ -34,7 +34,7 @@ def screened(contest: Contest, kinds: Sequence[LabelProblem], widths: Sequence[i
     ...     asked = replace(kind, n_hidden=width)
     ...     return contest.tried(asked, quick_fit(asked))
     >>> [one.asked.n_hidden for one in screened(contest, kinds, [1, 2], fit)]
-    [1, 1, 2, 2, 2, 2]
+    [1, 1, 2, 2, 2]
     """
 
     def best(kind: LabelProblem, below: int, width: int, *before: Tried) -> Tried:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial, reduce
 
+import numpy as np
+
 from planted.activations import Activation
 from planted.methods._choice import Candidate, Choice
 from planted.methods._label_contest import STANDARD_ERRORS, Contest, Tried
@@ -23,6 +25,8 @@ from planted.numerics.deadline import passed
 _FURTHER = 2
 # Kinds of networks whose width and biases are searched for; rows a number that the width of a first look takes.
 _SEARCHED, _ROWS_PER_UNKNOWN = 2, 5
+# Length of a neuron's weights, in units of the inputs' spread, at which it is no step.
+_LENGTH = 1.5
 
 
 def choose_label_network(kinds: Sequence[LabelProblem], widths: Iterable[int], biases: Iterable[bool]) -> Choice | None:
@@ -122,9 +126,13 @@ def _searched(
 
 
 def _plain(contest: Contest, one: Tried) -> Tried:
-    """A network without biases, fitted from where one with biases is."""
+    """A network without biases, fitted from where one with biases is, and from where its neurons are no steps."""
     asked = _with(one.asked, False, one.asked.n_hidden)
-    return contest.tried(asked, descended(asked, one.network.replace(bias=None)))
+    network = one.network.replace(bias=None)
+    length = np.linalg.norm(network.weights * asked.spread, axis=1, keepdims=True)
+    short = network.replace(weights=network.weights * np.minimum(1.0, _LENGTH / np.maximum(length, 1e-300)))
+    ends = [contest.tried(asked, descended(asked, begin)) for begin in (network, short)]
+    return min(ends, key=lambda end: end.cost)
 
 
 def _relative(contest: Contest, kind: LabelProblem, chosen: Tried) -> Tried:
