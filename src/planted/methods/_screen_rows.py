@@ -135,13 +135,13 @@ class Table:
         Places of the rows to fit and of those held out.
     """
 
-    def __init__(self, problem: Problem, key: np.ndarray) -> None:
+    def __init__(self, problem: Problem, key: np.ndarray, most: int = _MOST_ROWS) -> None:
         survey, self.progress = problem.survey, problem.progress
         given = survey.X.reshape(len(survey.y), -1), survey.y.reshape(len(survey.y), -1), survey.weight
-        counted = apart(*given, _MOST_ROWS)
+        counted = apart(*given, most)
         # No copy of an observation is fitted while another is held out; where rows are counted, each is an observation.
         X, y, weight = _joined(*given) if counted is None else (*counted[:2], np.ones(len(counted[1])))
-        order = random.permutation(key, len(y))[:_MOST_ROWS]
+        order = random.permutation(key, len(y))[:most]
         self.X, targets, weight = X[order], y[order], weight[order]
         self.weighted = bool(np.ptp(weight) > 0)
         self.share = weight / np.mean(weight)
