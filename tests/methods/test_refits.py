@@ -75,7 +75,7 @@ def test_refits_confirm_standard_errors_that_hold():
 def test_weights_that_refits_do_not_confirm_are_not_estimated():
     """Standard errors of a few per cent to a third, where the weights are off by more than twice as much."""
     problem, network = tanh_problem(300, 30, 3, 0.3)
-    assert "put the relative error of neuron" in said_of(problem, network)
+    assert "put the relative error of the weights of neuron" in said_of(problem, network)
     result = recover(problem, Start(network, "squared"), 0.0)
     assert result.status == "ambiguous"
     assert "the rows do not determine the weights: refits without a tenth of them" in result.reason

@@ -160,10 +160,11 @@ def unsettled(left: LeftOut, network: Network, n_parameters: int, stated: Uncert
     open_ = (errors > UNKNOWN) | (own > UNKNOWN) | (errors > RIVAL_ERRORS * own)
     if not open_.any():
         return ""
-    worst = int(np.argmax(np.where(open_, errors, 0.0)))
+    worst = int(np.argmax(np.where(open_, np.fmax(errors, own), 0.0)))
     where = "" if stated is None else f", where their standard errors say {own[worst]:.2g}"
     number = neuron_numbers(network, left.table.X)[worst]
-    return f"refits without a tenth of them put the relative error of neuron {number} at {errors[worst]:.2g}{where}"
+    error = f"the relative error of the weights of neuron {number} at {errors[worst]:.2g}{where}"
+    return f"refits without a tenth of them put {error}"
 
 
 def _stated(network: Network, stated: Uncertainty | None, spread: np.ndarray) -> np.ndarray:
