@@ -81,6 +81,13 @@ def test_a_network_that_few_rows_speak_for_is_better_if_most_rows_gain():
     assert not left.better(mixed, rival, 5)
 
 
+def test_rounding_is_no_gain():
+    left = LeftOut.of(Observations(X, X[:, 0]), 300)
+    own = left.mean()
+    assert not left.better(own * (1 - 1e-15), own, 0)
+    assert left.better(own * (1 - 1e-6), own, 0)
+
+
 @pytest.mark.parametrize("output", [[0.09], [1.0, 0.07]])
 def test_a_weak_neuron_that_many_rows_show_is_not_called_noise(output):
     # A gain of 0.3 % of the variance: 1.5 standard errors in 4,000 rows, and 6 in 60,000.

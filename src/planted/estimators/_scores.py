@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from planted.names import count_of
-from planted.pages import FIRST_ORDER
+from planted.pages import FIRST_ORDER, left_out
 
 FITTED = "the rows of the fit"
 """What scores of rows that the network was fitted to are called."""
@@ -30,9 +30,11 @@ def scores(estimator: Any) -> list[str]:
     if left and hasattr(estimator, "classes_"):
         return [f"explained deviance of rows left out one by one ({FIRST_ORDER}): {', '.join(left.values())}"]
     if left:
-        if estimator.verdict_.facts.n_hidden:
+        facts = estimator.verdict_.facts
+        if facts.n_hidden and not facts.refitted:
             left["this network"] += f" ({FIRST_ORDER})"
-        return [f"explained variance (R²) of rows left out one by one: {', '.join(left.values())}", *_each(estimator)]
+        rows = left_out(facts.refitted)
+        return [f"explained variance (R²) of {rows}: {', '.join(left.values())}", *_each(estimator)]
     if hasattr(estimator, "classes_"):
         return []
     fit = f"explained variance (R²) of the rows of the fit: {_share(estimator.result_.relative_loss)}"

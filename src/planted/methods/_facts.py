@@ -53,6 +53,8 @@ WEAK = 2.0
 """The factor by which the loss grows at most when a neuron that may be superfluous is taken away."""
 ACCURATE = 0.1
 """An expected relative error of the weights that a user would call accurate."""
+CROWDED = 0.1
+"""Numbers a target above which a Newton step a row says little of rows left out, and a few neurons do not show."""
 DIVERGED = 1e3
 """Weights of labels beyond this grow without limit: the loss has no finite minimiser."""
 PROBES, LEAST_PROBES = 40, 6
@@ -177,6 +179,10 @@ class Facts:
         What the network is where it was left open whether there are neurons, and there is none.
     compared : tuple of str
         Settings that were chosen by a comparison, so that trying others is no advice.
+    crowded : bool
+        Whether numbers are so many for the rows that these may not show neurons; see :func:`crowded`.
+    refitted : bool
+        Whether rows were left out by refits without a tenth of them at a time, and not one by one to first order.
     late : bool
         Whether a time budget ended the search before it was done.
     unmeasured : tuple of "rivals", "fewer"
@@ -219,6 +225,8 @@ class Facts:
     filters: bool = False
     without_neurons: str = ""
     compared: tuple[str, ...] = ()
+    crowded: bool = False
+    refitted: bool = False
     late: bool = False
     unmeasured: tuple[str, ...] = ()
     remedy: str = ""
@@ -239,3 +247,12 @@ class Facts:
         if self.confirmed and self.relative_loss <= ROUNDED:
             return False
         return bool(self.thin) or self.counting_rows < max(MARGIN * self.n_parameters, self.n_parameters + SPARE)
+
+
+def crowded(n_parameters: int, n_rows: float, n_outputs: int = 1) -> bool:
+    """Whether numbers are many for the rows: leverages, which are their ratio on average, are not small.
+
+    >>> crowded(10, 600), crowded(42, 100)
+    (False, True)
+    """
+    return n_parameters > CROWDED * n_rows * n_outputs

@@ -13,13 +13,14 @@ from planted.methods._baselines import HeldOut, LeftOut, linear_p_value, looked_
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import constant_inputs, dependence_advice, dependence_words, shortest_weights
 from planted.methods._errors import errors_of
-from planted.methods._facts import EXACT, ROUNDED, ROW_EXACT, Facts, TargetLosses
+from planted.methods._facts import EXACT, ROUNDED, ROW_EXACT, Facts, TargetLosses, crowded
 from planted.methods._heavy_tails import far_rows
 from planted.methods._limits import Limit, limit_of, steep_neurons
 from planted.methods._observations import Observations, observations
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
 from planted.methods._refine import finish
+from planted.methods._refits import refits_of, unsettled
 from planted.methods._residual_test import residual_p_value
 from planted.methods._row_facts import confirmed, exchangeable, thin_neuron
 from planted.methods._smaller import fewer_neurons
@@ -73,8 +74,10 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     why = dependence_words(survey, problem.free, problem.names) if dependence else ""
     undetermined = f"{why}, and {undetermined}" if why else undetermined
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
-    left, held = looked_at(few, network, needed, intercept=intercept)
     with measuring():
+        refits = None if exact else refits_of(problem, network, needed, few.n_rows)
+        left, held = looked_at(refits or few, network, needed, intercept=intercept)
+        unknown = "" if undetermined else unsettled(left, network, needed, errors, intercept)
         smaller = network if unique else fewer_neurons(problem, network, left, errors)
     enough = 0 if smaller is None or smaller is network else smaller.n_hidden
     if enough and smaller is not None and errors is not None:
@@ -84,7 +87,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         largest_residual=worst_row(problem, network) if exact else np.inf,
         counting_rows=_counting(problem, network, data, exact),
         n_parameters=needed,
-        undetermined=limit.reason or undetermined,
+        undetermined=limit.reason or undetermined or unknown,
         different_rows=round(data.number) if data.counted else len(data.y),
         given=about.given or _without_biases(problem) or (_linear_neurons(network) if exact else ""),
         remedy=dependence or limit.advice or ("" if undetermined else _drop_for_biases(problem)),
@@ -100,6 +103,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         thin=thin_neuron(network, survey.X) if exact and survey.complete else "",
         n_hidden=network.n_hidden,
         compared=problem.compared,
+        refitted=held is not None and refits is not None,
+        crowded=crowded(needed, few.n_rows, problem.n_outputs),
         late=late,
         without_neurons="" if problem.n_hidden else "linear" if problem.free.skip else "constant",
         enough_neurons=enough,

@@ -135,13 +135,13 @@ class Table:
         Places of the rows to fit and of those held out.
     """
 
-    def __init__(self, problem: Problem, key: np.ndarray) -> None:
+    def __init__(self, problem: Problem, key: np.ndarray, most: int = _MOST_ROWS) -> None:
         survey, self.progress = problem.survey, problem.progress
         given = survey.X.reshape(len(survey.y), -1), survey.y.reshape(len(survey.y), -1), survey.weight
-        counted = apart(*given, _MOST_ROWS)
+        counted = apart(*given, most)
         # No copy of an observation is fitted while another is held out; where rows are counted, each is an observation.
         X, y, weight = ordered_rows(*given) if counted is None else (*counted[:2], np.ones(len(counted[1])))
-        order = random.permutation(key, len(y))[:_MOST_ROWS]
+        order = random.permutation(key, len(y))[:most]
         self.X, targets, weight = X[order], y[order], weight[order]
         self.weighted = bool(np.ptp(weight) > 0)
         self.share = weight / np.mean(weight)
@@ -218,11 +218,15 @@ class Table:
         return self._inputs[centred][:, : self.space(centred).rank]
 
     def held_out(self, shape: Shape, params: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
-        """Squared residuals of the rows at these places, averaged over outputs."""
+        """Squared residuals (t,) of the rows at these places, averaged over outputs."""
+        return np.mean(self.held_out_by_target(shape, params, rows), axis=1)
+
+    def held_out_by_target(self, shape: Shape, params: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
+        """Squared residuals (t, m) of the rows at these places."""
         there = self.separable(shape, rows)
         value = there.nuisance @ params["nuisance"].T + there.features(there.X @ params["rows"].T) @ params["output"].T
         # A network that overfits may be far off on a row that it was not fitted to.
-        return np.mean(np.minimum(np.abs(value - there.y), _FAR) ** 2, axis=1)
+        return np.minimum(np.abs(value - there.y), _FAR) ** 2
 
     def linear(self, free: Free, fold: tuple[np.ndarray, np.ndarray]) -> tuple[float, np.ndarray]:
         """Loss on the rows to fit, and squares of those held out, of a linear function, or of a constant."""
@@ -233,9 +237,13 @@ class Table:
 
     def _linear(self, free: Free, fold: tuple[np.ndarray, np.ndarray]) -> tuple[float, np.ndarray]:
         train, test = fold
-        columns = self._linear_columns(free)
-        squares = np.mean((self.y - columns @ self._linear_solution(columns, train)) ** 2, axis=1)
+        squares = np.mean(self.linear_by_target(free, train), axis=1)
         return float(np.average(squares[train], weights=self.share[train])), squares[test]
+
+    def linear_by_target(self, free: Free, rows: np.ndarray) -> np.ndarray:
+        """Squared residuals (n, m) of all rows, of a linear function, or a constant, fitted to those at some places."""
+        columns = self._linear_columns(free)
+        return np.asarray((self.y - columns @ self._linear_solution(columns, rows)) ** 2)
 
     def _linear_columns(self, free: Free) -> np.ndarray:
         Z = self._inputs[free.intercept][:, : self.space(free.intercept).rank * free.skip]

@@ -141,7 +141,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         if facts.n_hidden and facts.linear_loss <= EXACT:
             words += "; so does one linear function, for which no neuron is needed"
         return "recovered", words, ""
-    if facts.without_neurons and not tested:
+    if facts.without_neurons and (facts.crowded or not tested):
         simple = "one linear function" if facts.without_neurons == "linear" else "their mean"
         return (
             "ambiguous",
@@ -205,8 +205,8 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         )
     if _loses_to_linear(facts):
         rival = facts.linear_rival
-        # A better score that may be chance is no evidence against neurons.
-        better = facts.network_loss < (1 - ALIKE) * facts.linear_loss
+        # A better score that may be chance is no evidence against neurons, nor is what so many numbers cost.
+        better = facts.crowded or facts.network_loss < (1 - ALIKE) * facts.linear_loss
         so = "these rows are too few to tell whether neurons are needed" if better else _WITHOUT_NEURONS["linear"]
         so = "a few rows far off hide whether neurons are needed" if facts.far_rows else so
         return f"{_beside_linear(facts)}: {so}", f"Use {rival}, or give {_or_fewer(facts, 'more rows')}."
@@ -242,7 +242,7 @@ def _dependence(facts: Facts) -> str:
             "what these rows depend on was not found, but they are not only noise, since a linear function fits them "
             f"better than chance would (p = {facts.linear_p_value:.1g}, level {LEVEL:g})"
         )
-    if best < (1 - WORTH) * facts.mean_loss:
+    if facts.crowded or best < (1 - WORTH) * facts.mean_loss:
         return "these rows are too few to tell a dependence on the inputs from noise"
     if facts.late or not np.isfinite(facts.linear_p_value + facts.p_value):
         return "what these rows depend on, if on anything here, was not found"

@@ -4,7 +4,7 @@ from planted.pages._evidence import Evidence, displayed, evidence
 from planted.pages._explore import TRAPS, Trap, write_explorer
 from planted.pages._report import fragment, report_html, write_report
 from planted.pages._subject import Subject, subject_of
-from planted.pages._words import FIRST_ORDER
+from planted.pages._words import FIRST_ORDER, left_out
 
 __all__ = [
     "FIRST_ORDER",
@@ -15,6 +15,7 @@ __all__ = [
     "displayed",
     "evidence",
     "fragment",
+    "left_out",
     "report_html",
     "subject_of",
     "write_explorer",

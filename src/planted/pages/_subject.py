@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planted.pages._evidence import Evidence
-from planted.pages._words import FIRST_ORDER
+from planted.pages._words import FIRST_ORDER, left_out
 
 # Targets of which each has scores of its own on a page.
 _TARGETS = 12
@@ -184,7 +184,9 @@ def _label(value: Any) -> str:
 
 def _each_target(recovery: Any, names: Sequence[str]) -> dict[str, Any]:
     """R² of each of several targets: of rows left out where that was measured, of the rows of the fit otherwise."""
-    each = getattr(getattr(getattr(recovery, "verdict", None), "facts", None), "targets", ())
+    facts = getattr(getattr(recovery, "verdict", None), "facts", None)
+    each = getattr(facts, "targets", ())
+    rows = left_out(getattr(facts, "refitted", False))
     called = list(names) if len(names) == len(each) else [f"y{i}" for i in range(len(each))]
     numbers = {}
     for name, losses in list(zip(called, each, strict=True))[:_TARGETS]:
@@ -192,7 +194,7 @@ def _each_target(recovery: Any, names: Sequence[str]) -> dict[str, Any]:
             numbers[f"R² of the rows of the fit, {name}"] = 1 - losses.fit
             continue
         rivals = {"this network": losses.network, "a linear function": losses.linear, "the mean": losses.mean}
-        numbers |= {f"R² of rows left out one by one, {name}, {who}": 1 - loss for who, loss in rivals.items()}
+        numbers |= {f"R² of {rows}, {name}, {who}": 1 - loss for who, loss in rivals.items()}
     return numbers
 
 
@@ -226,10 +228,11 @@ def _numbers(recovery: Any, estimator: Any) -> dict[str, Any]:
         curved = (
             {"this network", "a linear function"} if facts.labels else {"this network"} if facts.n_hidden else set()
         )
+        curved = set() if facts.refitted else curved
         how = {name: f" ({FIRST_ORDER})" if name in curved else "" for name in losses}
         if math.isfinite(facts.network_loss):
-            left_out = f"{measure} of rows left out one by one"
-            numbers |= {f"{left_out}, {name}{how[name]}": 1 - loss for name, loss in losses.items()}
+            rows = f"{measure} of {left_out(facts.refitted)}"
+            numbers |= {f"{rows}, {name}{how[name]}": 1 - loss for name, loss in losses.items()}
     noise = getattr(getattr(recovery, "uncertainty", None), "noise", None)
     if noise is not None:
         numbers["standard deviation of the noise"] = noise

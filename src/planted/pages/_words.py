@@ -5,6 +5,16 @@ from __future__ import annotations
 FIRST_ORDER = "to first order, without refits"
 """How the score of a row left out is computed, but for linear functions and the mean, where that is exact."""
 
+
+def left_out(refitted: bool) -> str:
+    """What rows held out are called where scores are of them.
+
+    >>> left_out(refitted=True)
+    'rows left out a tenth at a time'
+    """
+    return "rows left out a tenth at a time" if refitted else "rows left out one by one"
+
+
 STATUS = {
     "recovered": "This is the network that made the data.",
     "estimated": "This network explains the data up to noise.",
