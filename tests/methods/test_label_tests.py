@@ -1,5 +1,7 @@
 """What is said of labels: the level of the residual test, causes, and noise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -106,3 +108,21 @@ def test_labels_of_two_sides_ask_for_log_odds_of_several_neurons():
     assert verdict.status == "misfit"
     assert verdict.facts.cause.kind in ("link", "links")
     assert "link='logit'" in verdict.advice
+
+
+@pytest.mark.parametrize("link", ["logit", "mean"])
+def test_labels_that_fewer_neurons_explain_as_well_are_said_to_be_so(link):
+    rng = np.random.default_rng(33)
+    X = rng.standard_normal((1500, 3))
+    method, name, output = ("logit", "tanh", 3.0) if link == "logit" else ("likelihood", "sigmoid", 1.0)
+    value = Network([[1.5, -1.0, 0.0]], [output], name).predict(X)
+    y = (rng.random(1500) < (expit(value) if link == "logit" else value)).astype(float)
+    problem = LabelProblem.of(X, y, 3, name, link=link)
+    result = LABELS[method](problem)
+    assert result.status == "ambiguous"
+    assert result.reason.startswith("1 neuron explains the rows left out as well: the other 2 of 3 are not determined")
+    assert result.advice == "Ask for n_hidden=1."
+    assert np.isinf(result.uncertainty.weights).all(axis=1).sum() >= 2
+    alone = LABELS[method](replace(problem, n_hidden=1))
+    assert alone.status == "estimated"
+    assert np.isfinite(alone.uncertainty.weights).all()
