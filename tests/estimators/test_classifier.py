@@ -323,9 +323,9 @@ def test_pipeline_frames_and_named_classes(labelled):
 
 def test_advice_names_the_rows_that_would_do():
     data = datasets.make_planted(
-        300, 3, 2, activation="sigmoid", weights=2 * np.eye(2, 3), task="classification", random_state=0
+        1000, 3, 2, activation="sigmoid", weights=4 * np.eye(2, 3), task="classification", random_state=0
     )
-    est = PlantedClassifier(2, "sigmoid", random_state=0).fit(data.X, data.y)
+    est = PlantedClassifier(2, "sigmoid", False, random_state=0).fit(data.X, data.y)
     assert est.result_.status == "estimated"
     about = float(f"{est.result_.details['rows_needed']:.2g}")
     assert f"About {about:,.0f} rows would bring the error to 0.1" in est.result_.advice

@@ -1,5 +1,7 @@
 """What is said of labels: the level of the residual test, causes, and noise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -131,3 +133,21 @@ def test_weights_with_an_error_beyond_themselves_are_not_estimated():
         est.fit(X, y)
     assert est.result_.details["expected_error"] > 1
     assert "more than the weights themselves" in est.result_.reason
+
+
+@pytest.mark.parametrize("link", ["logit", "mean"])
+def test_labels_that_fewer_neurons_explain_as_well_are_said_to_be_so(link):
+    rng = np.random.default_rng(33)
+    X = rng.standard_normal((1500, 3))
+    method, name, output = ("logit", "tanh", 3.0) if link == "logit" else ("likelihood", "sigmoid", 1.0)
+    value = Network([[1.5, -1.0, 0.0]], [output], name).predict(X)
+    y = (rng.random(1500) < (expit(value) if link == "logit" else value)).astype(float)
+    problem = LabelProblem.of(X, y, 3, name, link=link)
+    result = LABELS[method](problem)
+    assert result.status == "ambiguous"
+    assert result.reason.startswith("1 neuron explains the rows left out as well: the other 2 of 3 are not determined")
+    assert result.advice == "Ask for n_hidden=1."
+    assert np.isinf(result.uncertainty.weights).all(axis=1).sum() >= 2
+    alone = LABELS[method](replace(problem, n_hidden=1))
+    assert alone.status == "estimated"
+    assert np.isfinite(alone.uncertainty.weights).all()

@@ -331,7 +331,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
                 problem = replace(
                     problem, n_hidden=chosen.n_hidden, free=chosen.free, key=key, link=self.link_,
                     activation=chosen.activation if shaped else problem.activation,
-                    compared=("activation",) * shaped + ("link",) * (len(links) > 1),
+                    compared=("activation",) * shaped + ("link",) * (shaped and len(links) > 1) + ("n_hidden",) * wide,
                 )  # fmt: skip
         if self.alpha == "auto":
             alpha, self.alpha_losses_ = choose_label_alpha(problem)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import xlogy
 from scipy.stats import chi2
 
-from planted.certificates import Uncertainty, uncertainty
+from planted.certificates import Uncertainty, leaving_neurons_open, uncertainty
 from planted.methods._collinear import dependence_advice
 from planted.methods._errors import PARAMETERS_WITH_ERRORS, left_open
 from planted.methods._facts import ACCURATE, LEVEL, UNKNOWN, Facts
@@ -18,11 +18,13 @@ from planted.methods._label_causes import label_cause
 from planted.methods._label_held_out import label_held_out, label_refitted
 from planted.methods._label_runaway import Runaway, runaway
 from planted.methods._label_search import AGREE
+from planted.methods._label_smaller import fewer_label_neurons
 from planted.methods._label_test import label_p_value
 from planted.methods._labels import LabelProblem
 from planted.methods._limits import PENALTY, Limit, limit_of
 from planted.methods._method import records
 from planted.methods._recovery import Recovery, Start
+from planted.methods._spare import spare_neurons
 from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.names import LABEL_LOSSES
 from planted.networks import counting_rows
@@ -68,6 +70,12 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
             held = label_held_out(problem, network, numbers)
         elif not endless and not late:
             held = label_refitted(problem.on_sample(), records("labels")[start.method])
+        # A width that was compared has been paid for, and the comparison says what ties with it.
+        asked = held and settled and "n_hidden" not in problem.compared
+        smaller = fewer_label_neurons(problem, network, errors) if asked else network
+    enough = 0 if smaller is None or smaller is network else smaller.n_hidden
+    if smaller is None:
+        held["unmeasured"] = (*held.get("unmeasured", ()), "fewer")
     relative = brier(probability, survey.y, survey.weight) / max(1 - float(np.sum(shares**2)), 1e-300)
     facts = Facts(
         relative_loss=relative,
@@ -82,12 +90,16 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         unfinished=_unfinished(problem, start) if settled else "",
         noise="" if errors is None else _noise(problem, expected),
         n_hidden=network.n_hidden,
+        enough_neurons=enough,
         labels=True,
         compared=problem.compared,
         late=late,
         remark=OUT_OF_TIME if late else "",
         **held,
     )
+    spare = None
+    if enough and smaller is not None and errors is not None:
+        spare = leaving_neurons_open(errors, spare_neurons(errors, smaller, survey.X))
     details: dict[str, Any] = {"cross_entropy": value, "link": problem.link, "loss": problem.loss}
     details |= {"alpha": problem.alpha} if problem.alpha else {}
     if errors is not None:
@@ -124,7 +136,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         relative_loss=relative,
         method=start.method,
         seconds=time.perf_counter() - began,
-        uncertainty=errors,
+        uncertainty=errors if spare is None else spare,
         descents=descents,
         details=details,
     )

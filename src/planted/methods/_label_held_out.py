@@ -106,13 +106,11 @@ def _compared(
     shares = problem.shares
     entropy = float(np.average(-np.log(shares[codes]), weights=weight))
     factor = _factors(problem)[codes]
-    own = _network_losses(problem, network, some)
+    own = losses_left_out(problem, network, some)
     constant = -np.log(np.maximum(shares[codes] * total - factor, _LEAST) / (total - factor))
 
     def better(rival: np.ndarray, extra: int, own: np.ndarray = own) -> bool:
-        gap = rival - own
-        price = max(extra, 0) * max(np.log(total) - 2, 0.0) / (2 * total)
-        return float(np.average(gap, weights=weight)) > max(RIVAL_ERRORS * standard_error(gap, weight, factor), price)
+        return predicts_better(problem, some, own, rival, extra)
 
     unbeaten = [] if better(constant, n_parameters - problem.n_classes + 1) else ["mean"]
     losses = {"network_loss": own, "mean_loss": constant}
@@ -137,6 +135,21 @@ def _compared(
     return facts | {"unbeaten": tuple(unbeaten)} | about
 
 
+def predicts_better(problem: LabelProblem, some: np.ndarray, own: np.ndarray, rival: np.ndarray, extra: int) -> bool:
+    """Whether losses (s,) of rows at the places `some` are lower than a rival's by what `extra` numbers have to bring.
+
+    >>> problem = LabelProblem.of(np.arange(60.0)[:, None], np.arange(60) % 2, 1, "sigmoid")
+    >>> predicts_better(problem, np.arange(60), np.full(60, 0.1), np.full(60, 0.2), 2)
+    True
+    """
+    survey, total = problem.survey, float(problem.survey.total_weight)
+    weight = None if survey.weight is None else survey.weight[some]
+    gap, factor = rival - own, _factors(problem)[survey.y[some].astype(int)]
+    price = max(extra, 0) * max(np.log(total) - 2, 0.0) / (2 * total)
+    chance = RIVAL_ERRORS * standard_error(gap, weight, factor)
+    return bool(float(np.average(gap, weights=weight)) > max(chance, price))
+
+
 def _linear_p_value(problem: LabelProblem) -> float:
     """Of the test that a linear function of the inputs says nothing about the classes."""
     survey = problem.survey
@@ -144,8 +157,13 @@ def _linear_p_value(problem: LabelProblem) -> float:
     return linear_p_value(survey.X, classes, survey.weight)
 
 
-def _network_losses(problem: LabelProblem, network: Network, some: np.ndarray) -> np.ndarray:
-    """Cross-entropy (s,) of each row, left out."""
+def losses_left_out(problem: LabelProblem, network: Network, some: np.ndarray) -> np.ndarray:
+    """Cross-entropy (s,) of the network in each row at the places `some`, left out.
+
+    >>> problem = LabelProblem.of(np.arange(4.0)[:, None], np.arange(4) % 2, 1, "sigmoid")
+    >>> losses_left_out(problem, Network([[0.1]], [1.0], "sigmoid"), np.arange(2)).shape
+    (2,)
+    """
     survey = problem.survey
     rows, codes = survey.X[some], survey.y[some].astype(int)
     params = problem.params(network)

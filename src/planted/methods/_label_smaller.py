@@ -1,0 +1,63 @@
+"""Do fewer neurons explain labels as well? Neurons are taken away one at a time, and the rest descends again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from planted.certificates import Uncertainty
+from planted.methods._facts import LOOSE, TESTED_ROWS
+from planted.methods._label_held_out import losses_left_out, predicts_better
+from planted.methods._labels import LabelProblem
+from planted.networks import Network
+from planted.numerics.deadline import passed
+from planted.solvers import lbfgs
+
+_STEPS = 100
+
+
+def fewer_label_neurons(problem: LabelProblem, network: Network, errors: Uncertainty | None) -> Network | None:
+    """The network of fewest neurons, at least one, that predicts labels left out as well: the given one if none does.
+
+    Nothing is tried where weights are known to a third of their size, or where there are no errors. None where a time
+    budget is spent before.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X, small = rng.standard_normal((800, 2)), Network([[2.0, 0.0]], [3.0], "tanh")
+    >>> y = (rng.random(800) < 1 / (1 + np.exp(-small.predict(X)))).astype(float)
+    >>> problem = LabelProblem.of(X, y, 2, "tanh", link="logit")
+    >>> wide = Network([[2.0, 0.0], [2.0, 0.1]], [1.0, 2.0], "tanh")
+    >>> from planted.methods._label_finish import label_uncertainty
+    >>> fewer_label_neurons(problem, wide, label_uncertainty(problem, problem.params(wide))).n_hidden
+    1
+    """
+    if errors is None or network.n_hidden < 2 or (errors.determined and errors.relative_error < LOOSE):
+        return network
+    sample: Any = problem.on_sample()
+    n = len(sample.survey.y)
+    some = np.arange(n)
+    if n > TESTED_ROWS:
+        some = np.sort(np.random.default_rng(0).choice(n, TESTED_ROWS, replace=False))
+    own, now = losses_left_out(sample, network, some), network
+    while now.n_hidden > 1:
+        if passed():
+            return None if now is network else now
+        narrow = replace(sample, n_hidden=now.n_hidden - 1)
+        loss = narrow.objective()
+        starts = [narrow.params(_without(now, i)) for i in range(now.n_hidden)]
+        start = min(starts, key=lambda params: float(loss.value(params)))
+        smaller = narrow.network(lbfgs(loss, start, steps=_STEPS, tolerance=1e-8).params)
+        rival, extra = losses_left_out(narrow, smaller, some), problem.unknowns - narrow.unknowns
+        if predicts_better(problem, some, own, rival, extra):
+            return now
+        now = smaller
+    return now
+
+
+def _without(network: Network, i: int) -> Network:
+    """The network without neuron i."""
+    rest = np.delete(np.arange(network.n_hidden), i)
+    bias = None if network.bias is None else network.bias[rest]
+    return network.replace(weights=network.weights[rest], bias=bias, output=network.output[..., rest])
