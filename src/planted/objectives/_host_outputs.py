@@ -42,7 +42,8 @@ def curvature_of_outputs(objective: Any, params: dict[str, Any], point: Any) -> 
     linear = [("output", point.feature), ("intercept", ones), (model.linear_part, x)]
     columns = [(places[name].reshape(m, -1), column) for name, column in linear if name in params]
     v = np.column_stack([column for _, column in columns] or [ones[:, :0]])
-    own = np.column_stack([places[name].reshape(k, -1) for name in ("weights", "bias") if name in params])
+    rows = [places["weights"].reshape(k, x.shape[1])] + ([places["bias"].reshape(k, 1)] if model.bias else [])
+    own = np.column_stack(rows)
     others = np.column_stack([place for place, _ in columns] or [np.zeros((m, 0), int)])
     size = sum(np.size(leaf) for leaf in params.values())
     matrix = np.zeros((size, size))
