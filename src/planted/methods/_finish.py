@@ -13,7 +13,7 @@ from planted.methods._baselines import HeldOut, LeftOut, linear_p_value, looked_
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import constant_inputs, dependence_advice, dependence_words, shortest_weights
 from planted.methods._errors import errors_of
-from planted.methods._facts import EXACT, ROUNDED, ROW_EXACT, Facts, TargetLosses, crowded
+from planted.methods._facts import EXACT, LEVEL, ROUNDED, ROW_EXACT, Facts, TargetLosses, crowded
 from planted.methods._heavy_tails import far_rows
 from planted.methods._limits import Limit, limit_of, steep_neurons
 from planted.methods._observations import Observations, observations
@@ -74,11 +74,14 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     why = dependence_words(survey, problem.free, problem.names) if dependence else ""
     undetermined = f"{why}, and {undetermined}" if why else undetermined
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
+    p_value = np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept)
+    # Of a misfit neither refits nor fewer neurons are asked for.
+    structured = p_value < LEVEL
     with measuring():
-        refits = None if exact else refits_of(problem, network, needed, few.n_rows)
+        refits = None if exact or structured else refits_of(problem, network, needed, few.n_rows)
         left, held = looked_at(refits or few, network, needed, intercept=intercept)
         unknown = "" if undetermined else unsettled(left, network, needed, errors, intercept)
-        smaller = network if unique else fewer_neurons(problem, network, left, errors)
+        smaller = network if unique or structured else fewer_neurons(problem, network, left, errors)
     enough = 0 if smaller is None or smaller is network else smaller.n_hidden
     if enough and smaller is not None and errors is not None:
         open_ += spare_neurons(errors, smaller, survey.X)
@@ -91,7 +94,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         different_rows=round(data.number) if data.counted else len(data.y),
         given=about.given or _without_biases(problem) or (_linear_neurons(network) if exact else ""),
         remedy=dependence or limit.advice or ("" if undetermined else _drop_for_biases(problem)),
-        p_value=np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept),
+        p_value=p_value,
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         odd_rows="" if exact else _odd_rows(network, data),
         far_rows="" if exact else far_rows(network, data),
