@@ -567,3 +567,13 @@ def test_requests_that_cannot_be(tmp_path, options, text):
     wrong = run("fit", str(table), *options)
     assert isinstance(wrong.exception, ValueError)
     assert text in str(wrong.exception)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_rows_fewer_than_numbers_take_the_first_shape_whether_weighted_or_repeated():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.random((15, 30)), np.arange(15) % 3, rng.integers(0, 3, 15)
+    weighted = PlantedClassifier(1, random_state=0).fit(X, y, sample_weight=weight)
+    repeated = PlantedClassifier(1, random_state=0).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert [one.activation.name for one in weighted.choice_.candidates] == ["tanh"]
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-7, atol=1e-9)

@@ -60,6 +60,8 @@ def choose_label_network(kinds: Sequence[LabelProblem], widths: Iterable[int], b
     fit = lru_cache(partial(_fit, contest))
     near = [other for kind in kinds for other in relatives(kinds, kind)]
     shapes = [kind for kind in kinds if kind not in near]
+    # Nor are shapes: of rows that are fewer than the numbers rounding would decide.
+    shapes = shapes if least[0].unknowns < rows else shapes[:1]
     rough, front = [], shapes
     if len(shapes) > 1:
         affordable = [k for k in widths if _ROWS_PER_UNKNOWN * _with(kinds[-1], options[-1], k).unknowns <= rows]
