@@ -34,14 +34,16 @@ _WORTH = 0.01
 _SEVERAL = 4
 
 
-def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
-    """What keeps the network from explaining its labels; None where it would cost too much to find out.
+def label_cause(problem: LabelProblem, network: Network) -> tuple[Cause | None, Network | None]:
+    """What keeps the network from explaining its labels, and the better network that a new search found.
+
+    The cause is None where it would cost too much to find out, the network unless the cause is the search.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((1500, 2))
     >>> y = (rng.random(1500) < 1 / (1 + np.exp(-4 * np.tanh(2 * X[:, 0] + 2)))).astype(float)
     >>> problem = LabelProblem.of(X, y, 1, "tanh", link="logit")
-    >>> label_cause(problem, Network([[2.0, 0.0]], [2.0], "tanh")).kind
+    >>> label_cause(problem, Network([[2.0, 0.0]], [2.0], "tanh"))[0].kind
     'intercept'
     """
     survey = problem.survey
@@ -49,7 +51,7 @@ def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
     train, test = (some[places] for places in held_out(survey.X[some], survey.y[some]))
     few = len(train) < _ROWS_PER_UNKNOWN * problem.unknowns or len(np.unique(survey.y[train])) < problem.n_classes
     if problem.unknowns > _UNKNOWNS or few or problem.loss == "quadratic":
-        return None
+        return None, None
     by_weight = None if survey.weight is None else survey.weight[test]
     factor = 1.0 if problem.class_weight is None else problem.class_weight[survey.y[test].astype(int)]
     part = problem.on(survey.part(train), restarts=_RESTARTS)
@@ -59,10 +61,14 @@ def label_cause(problem: LabelProblem, network: Network) -> Cause | None:
         return np.minimum(cross_entropies(probability, survey.y[test]), DEAREST)
 
     own = losses(part, descended(part, network))
-    rivals = [Rival(kind, value, losses(asked, quick_fit(asked))) for kind, value, asked in _changes(part)]
+    rivals = []
+    for kind, value, asked in _changes(part):
+        fitted = quick_fit(asked)
+        rivals.append(Rival(kind, value, losses(asked, fitted), fitted))
     shares = np.broadcast_to(part.shares, (len(test), problem.n_classes))
     plain = float(np.average(cross_entropies(shares, survey.y[test]), weights=by_weight))
-    return HeldOut(plain, _WORTH, by_weight, factor=factor).cause(own, rivals)[0]
+    cause, rival = HeldOut(plain, _WORTH, by_weight, factor=factor).cause(own, rivals)
+    return cause, rival.network if rival is not None and rival.kind == "search" else None
 
 
 def _changes(part: LabelProblem) -> Iterator[tuple[str, str, LabelProblem]]:

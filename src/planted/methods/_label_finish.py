@@ -17,7 +17,7 @@ from planted.methods._facts import ACCURATE, LEVEL, UNKNOWN, Facts
 from planted.methods._label_causes import label_cause
 from planted.methods._label_held_out import label_held_out, label_refitted
 from planted.methods._label_runaway import Runaway, runaway
-from planted.methods._label_search import AGREE
+from planted.methods._label_search import AGREE, polish, standardised, standardised_params
 from planted.methods._label_smaller import fewer_label_neurons
 from planted.methods._label_test import label_p_value
 from planted.methods._labels import LabelProblem
@@ -27,7 +27,7 @@ from planted.methods._recovery import Recovery, Start
 from planted.methods._spare import spare_neurons
 from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.names import LABEL_LOSSES
-from planted.networks import counting_rows
+from planted.networks import Network, counting_rows
 from planted.numerics import random
 from planted.numerics.deadline import finishing, measuring
 from planted.numerics.precision import float64
@@ -116,7 +116,11 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         if better is not None:
             return recover_labels(given, better, began)
     if not late and verdict.status == "misfit":
-        verdict = judge(replace(facts, cause=label_cause(problem.on_sample(), network)))
+        cause, other = label_cause(problem.on_sample(), network)
+        better = None if other is None or not settled else _begun_at(problem.on_sample(), other, start)
+        if better is not None:
+            return recover_labels(given, better, began)
+        verdict = judge(replace(facts, cause=cause))
     if verdict.status == "estimated" and not late:
         # The number is known to two digits at best.
         about = float(f"{needed:.2g}")
@@ -151,9 +155,24 @@ def _searched_again(problem: LabelProblem, start: Start) -> Start | None:
         return None
     more = replace(problem, key=random.fold_in(problem.key, 17), search_rows=_MORE_ROWS * problem.search_rows)
     other = records("labels")[start.method].start(more)
-    if other.loss is None or problem.survey.total_weight * (start.loss - other.loss) <= AGREE:
+    if not _likelier(problem, other.loss, start.loss):
         return None
     return replace(other, details=other.details | {"searched_again": True})
+
+
+def _begun_at(problem: LabelProblem, network: Network, start: Start) -> Start | None:
+    """A start that explains the sample's labels better by more than rounding, by a descent from a network; or None."""
+    there, back = standardised(problem)
+    runs = polish(there, standardised_params(problem, network))
+    last = list(runs.values())[-1]
+    if not _likelier(problem, float(last.value), start.loss):
+        return None
+    return Start(back(there.network(last.params)), start.method, float(last.value), runs, start.details)
+
+
+def _likelier(problem: LabelProblem, loss: float | None, than: float | None) -> bool:
+    """Whether labels are likelier, over all rows of the sample, than by another minimum."""
+    return loss is not None and than is not None and problem.survey.total_weight * (than - loss) > AGREE
 
 
 def label_uncertainty(problem: LabelProblem, params: Any) -> Uncertainty | None:
