@@ -95,6 +95,27 @@ def test_a_family_that_begins_badly_from_another_one_begins_anew():
     assert not contest.hopeful(by_name["quadratic"], 3)
 
 
+def test_kinks_that_another_family_explains_begin_from_its_neurons():
+    """Of the two kinks of hard_tanh one lies beyond the rows; relu, whose own descent ended early, needs the other."""
+    X = np.random.default_rng(0).uniform(-1, 1, (600, 2))
+    problem = Problem.of(X, np.maximum(X @ [0.6, -0.3], 0) - np.maximum(X @ [0.2, 0.5] - 0.1, 0), 1)
+    contest = _Contest(problem, Question())
+    relu, hard = (next(one for one in families() if one.name == name) for name in ("relu", "hard_tanh"))
+    contest.wide(relu, 2)
+    for fold in range(len(contest.table.folds)):
+        path = contest.path(relu, fold)
+        path.fits[2] = replace(path.fits[2], loss=1.0, squares=path.fits[2].squares + 1.0)
+        there = path.table.space(True).hidden(np.array([[0.6, -0.3], [0.2, 0.5]]), np.array([1.0, 0.9]))
+        contest.path(hard, fold).begin(there)
+    contest.forget(relu, 2)
+    contest.wide(relu, 2)
+    contest.wide(hard, 2)
+    assert contest.exact(contest.best_of(hard))
+    assert not contest.exact(contest.best_of(relu))
+    assert contest.with_a_kink([hard]) == [relu, hard]
+    assert contest.exact(contest.best_of(relu))
+
+
 def test_inputs_that_add_up_to_one_take_the_place_of_biases():
     X = np.column_stack([np.eye(3)[np.random.default_rng(1).integers(3, size=600)], rows(600, 2)])
     weights = np.array([[1.0, -0.4, 0.3, 1.2, -0.5], [-0.3, 0.8, 0.1, 0.4, 1.0]])

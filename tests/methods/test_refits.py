@@ -50,7 +50,8 @@ def test_a_neuron_that_fits_the_noise_of_few_rows_is_scored_as_fresh_rows_score_
     true = np.mean((network.predict(fresh) - fresh_y) ** 2) / np.var(y)
     first_order = LeftOut.of(Observations(X, y), 100)
     assert first_order.loss(first_order.squares(network, intercept=False)) < 0.6 * true
-    assert result.verdict.facts.network_loss == pytest.approx(true, rel=0.15)
+    # Networks of nine tenths of the rows are worse than that of all; by how much depends on which steps they become.
+    assert 0.85 * true < result.verdict.facts.network_loss < 1.6 * true
 
 
 def test_the_linear_function_and_the_mean_are_fitted_to_the_same_rows():

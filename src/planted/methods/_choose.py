@@ -187,7 +187,19 @@ class _Contest(Sizes):
                 self.widen(family)
             for family in alive:
                 self.borrow(family, alive)
-        return self.near_best(alive)
+        return self.near_best(self.with_a_kink(alive))
+
+    def with_a_kink(self, alive: list[Family]) -> list[Family]:
+        """The families, with neurons of one kink that begin from those of several kinks which explain all.
+
+        Of several kinks one may be all that the rows show.
+        """
+        explaining = [family for family in alive if self.exact(self.best_of(family))]
+        kinked = self.question.families(self.d)[0]
+        if not explaining or kinked in alive or not any(entry.family == kinked for entry in self.entries.values()):
+            return alive
+        self.borrow(kinked, explaining)
+        return [kinked, *alive]
 
     def hopeful(self, family: Family, width: int) -> bool:
         """Whether a family that began from the neurons of the best one is not far behind from a start of its own."""

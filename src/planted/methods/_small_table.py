@@ -92,13 +92,17 @@ def _widest(path: Path) -> int:
 
 
 def _with_a_kink(paths: dict[str, Path], smooth: Path, width: int) -> Path:
-    """The path of neurons with one kink, if they explain the rows as well from other starts; otherwise the other one.
+    """The path of neurons with one kink where these explain the rows as well from other starts; the other one if not.
 
     A smooth neuron with steep weights is a kink, and one with several kinks may have but one among the rows.
     """
     kinked = paths.get("relu", smooth)
-    for number in range(_ATTEMPTS if smooth.shape.activation.homogeneity is None else 0):
+    if smooth.shape.activation.homogeneity is not None:
+        return smooth
+    for number in range(_ATTEMPTS):
         kinked.retry(width, math.ceil(_WIDER * width), number)
         if kinked.fits[width].loss <= ROUNDED:
             return kinked
-    return smooth
+    if len(smooth.shape.activation.kinks) > 1:
+        kinked.borrow(smooth, width)
+    return kinked if kinked.fits[width].loss <= ROUNDED else smooth
