@@ -14,13 +14,14 @@ matrix is never formed: conjugate gradients take products with it (:mod:`planted
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 from scipy.linalg.blas import dgemm, dsyrk
+from scipy.linalg.lapack import dgeqrf, dorgqr, dpotrf, dpotrs, dtrcon, dtrtrs
 
 from planted.activations import Activation
 from planted.numerics.progress import Progress, silent
@@ -30,8 +31,11 @@ from planted.solvers._projection_products import Products
 from planted.solvers._result import Descent
 
 _DAMPINGS = (1e-2, 1e-14, 1e10)
-# Singular values of the linear columns, and diagonal entries of the curvature, below this share count as zero.
-_SINGULAR, _LEAST = 1e-13, 1e-10
+# Singular values of the linear columns, and diagonal entries of the curvature, below this share count as zero; columns
+# whose least one is estimated to be above the third number have none that does.
+_SINGULAR, _LEAST, _REGULAR = 1e-13, 1e-10, 1e-9
+# Columns that LAPACK takes at a time.
+_BLOCK = 32
 # Nuisance columns from which they are factored once for all points, and inputs from which steps take products.
 _MANY_COLUMNS, _MANY_INPUTS = 100, 150
 # What conjugate gradients leave of the equations, at most and at least.
@@ -93,12 +97,24 @@ class SeparableRows:
         return value - self.activation.offset - self.tilt * z if self.centred else value
 
     @cached_property
+    def across(self) -> np.ndarray:
+        """The inputs (q, n), each of them in one piece: few inputs of many rows are multiplied one by one."""
+        return np.ascontiguousarray(self.X.T)
+
+    @cached_property
+    def _weighted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Nuisance columns and targets, times the square roots of the weights."""
+        if self.weight is None:
+            return self.nuisance, self.y
+        return self.nuisance * self.weight[:, None], self.y * self.weight[:, None]
+
+    @cached_property
     def _factored(self) -> tuple[_Factor, np.ndarray, np.ndarray]:
         """The nuisance columns, the targets, and what those leave of these."""
         if self.origin is not None:
             return self.origin._factored
-        root = 1.0 if self.weight is None else self.weight[:, None]
-        factor, y = _Factor.of(self.nuisance * root), self.y * root
+        nuisance, y = self._weighted
+        factor = _Factor.of(nuisance)
         return factor, y, y - factor.basis @ (factor.basis.T @ y)
 
     @cached_property
@@ -142,47 +158,78 @@ class SeparableRows:
         """
         if self.nuisance.shape[1] >= _MANY_COLUMNS:
             return self._beside_many(rows)
-        z = self.X @ rows.T
-        columns = np.column_stack([self.nuisance, self.features(z)])
-        y = self.y
-        if self.weight is not None:
-            columns, y = columns * self.weight[:, None], y * self.weight[:, None]
+        z = (rows @ self.across).T
+        nuisance, y = self._weighted
+        # Column by column in memory, as LAPACK takes them.
+        columns = np.empty((nuisance.shape[1] + len(rows), len(y))).T
+        columns[:, : nuisance.shape[1]] = nuisance
+        features = self.features(z)
+        columns[:, nuisance.shape[1] :] = features if self.weight is None else features * self.weight[:, None]
+        norms = _norms(columns)
         nowhere = ProjectedPoint(rows, z, columns, y, np.zeros((columns.shape[1], y.shape[1])), y, np.inf)
-        if not np.isfinite(columns).all():
+        if not np.isfinite(norms).all():
             return nowhere
         if not columns.shape[1]:
             return ProjectedPoint(rows, z, columns, y, np.zeros((0, y.shape[1])), y, 0.5 * float(np.sum(y**2)) / len(y))
-        factor = _Factor.of(columns)
+        factor = _Factor.of(columns, norms, relative=True)
         projected = factor.basis.T @ y
         solution = factor.solution(projected)
         if not np.isfinite(solution).all():
             return nowhere
         residual = y - factor.basis @ projected
-        value = 0.5 * float(np.sum(residual**2)) / len(y)
+        value = 0.5 * float(np.vdot(residual, residual)) / len(y)
         return ProjectedPoint(rows, z, factor.basis, y, solution, residual, value)
 
 
+def _norms(columns: np.ndarray) -> np.ndarray:
+    """The norm of each column (n, c)."""
+    return np.sqrt(np.einsum("ij,ij->j", columns, columns))
+
+
 class _Factor(NamedTuple):
-    """Columns by an orthonormal basis (n, r): right, values and scale take coefficients of it to theirs."""
+    """Columns by an orthonormal basis (n, r) and how coefficients of it become theirs.
+
+    Of regular columns `triangle` has R of their QR decomposition above its diagonal; otherwise it is None, and `right`
+    and `values` are those singular vectors and values of R that count.
+    """
 
     basis: np.ndarray
+    triangle: np.ndarray | None
     right: np.ndarray
     values: np.ndarray
     scale: np.ndarray
 
     @classmethod
-    def of(cls, columns: np.ndarray, size: np.ndarray | None = None) -> _Factor:
-        """Those of columns (n, c), which count relative to their norms, or to a `size` (c,)."""
+    def of(cls, columns: np.ndarray, size: np.ndarray | None = None, *, relative: bool = False) -> _Factor:
+        """Those of columns (n, c) in units of `size` (c,), by default their norms.
+
+        What is singular counts relative to the largest singular value where units are norms, as `relative` says of a
+        size that is given.
+        """
+        relative = relative or size is None
         # Columns of any size count: an idle neuron's is tiny.
-        scale = np.maximum(np.linalg.norm(columns, axis=0) if size is None else size, 1e-300)
-        basis, triangle = scipy.linalg.qr(columns / scale, mode="economic", check_finite=False, overwrite_a=True)
-        left, values, right = np.linalg.svd(triangle, full_matrices=False)
-        known = values > _SINGULAR * (values[0] if size is None else 1.0)
-        return cls(basis @ left[:, known], right[known], values[known], scale)
+        scale = np.maximum(_norms(columns) if size is None else size, 1e-300)
+        scaled, count = columns / scale, columns.shape[1]
+        if len(columns) < count:
+            left, values, right = np.linalg.svd(scaled, full_matrices=False)
+            known = values > _SINGULAR * (values[0] if relative else 1.0)
+            return cls(left[:, known], None, right[known], values[known], scale)
+        packed, tau, _, _ = dgeqrf(scaled, lwork=_BLOCK * count, overwrite_a=True)
+        triangle = packed[:count].copy(order="F")
+        basis = dorgqr(packed, tau, lwork=_BLOCK * count, overwrite_a=True)[0]
+        # The least singular value is at least 1/(√c ‖R⁻¹‖₁), and ‖R‖₁ at least any entry: an estimate takes a fraction
+        # of the time of singular values.
+        if dtrcon(triangle)[0] * np.abs(np.diagonal(triangle)).max() > _REGULAR:
+            return cls(basis, triangle, triangle, scale, scale)
+        left, values, right = np.linalg.svd(np.triu(triangle), full_matrices=False)
+        known = values > _SINGULAR * (values[0] if relative else 1.0)
+        return cls(basis @ left[:, known], None, right[known], values[known], scale)
 
     def solution(self, projected: np.ndarray) -> np.ndarray:
         """Coefficients (c, m) of the columns for those (r, m) of the basis; infinite where these are too large."""
         with np.errstate(over="ignore"):
+            if self.triangle is not None:
+                return dtrtrs(self.triangle, projected)[0] / self.scale[:, None]
             return (self.right.T @ (projected / self.values[:, None])) / self.scale[:, None]
 
 
@@ -211,7 +258,10 @@ class ProjectedPoint:
         """What the linear columns leave of others (n, c), in the place of those if they may be overwritten."""
         for basis in (self.basis,) if self.fixed is None else (self.basis, self.fixed):
             # Subtracted as the product is made: one more array of this size takes longer to write than to compute.
-            columns = dgemm(-1.0, (basis.T @ columns).T, basis.T, 1.0, columns.T, overwrite_c=overwrite).T
+            if columns.flags.f_contiguous:
+                columns = dgemm(-1.0, basis, basis.T @ columns, 1.0, columns, overwrite_c=overwrite)
+            else:
+                columns = dgemm(-1.0, (basis.T @ columns).T, basis.T, 1.0, columns.T, overwrite_c=overwrite).T
             overwrite = True
         return columns
 
@@ -266,6 +316,15 @@ def variable_projection(
         return iterate(solver, rows, start, steps=steps, progress=progress)
 
 
+def _length(vector: np.ndarray) -> float:
+    return math.sqrt(np.vdot(vector, vector))
+
+
+def _diagonal(matrix: np.ndarray) -> np.ndarray:
+    """The diagonal of a matrix that LAPACK made, to be written to."""
+    return matrix.T.reshape(-1)[:: len(matrix) + 1]
+
+
 class _VariableProjection(Solver):
     def __init__(self, target: float, decay: float, patience: tuple[int, float]) -> None:
         self.target, self.decay, self.patience, self.forcing = target, decay, patience, _FORCING[0]
@@ -277,23 +336,24 @@ class _VariableProjection(Solver):
 
     def _equations(self, point: ProjectedPoint) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Curvature with its decay, downhill gradient, damping diagonal, and the decay μ."""
-        rows, X, act = point.rows, self.problem.X, self.problem.activation
-        slope = act.derivative(point.z) - self.problem.tilt
+        rows, across = point.rows, self.problem.across
+        slope = (self.problem.activation.derivative(point.z) - self.problem.tilt).T
         if self.problem.weight is not None:
-            slope = slope * self.problem.weight[:, None]
-        output, n = point.output, len(X)
-        tangent = (slope[:, :, None] * X[:, None, :]).reshape(n, -1)
+            slope = slope * self.problem.weight
+        output, n, (k, q) = point.output, across.shape[1], rows.shape
+        tangent = (slope[:, None, :] * across).reshape(k * q, n).T
         tangent = point.cleared(tangent, overwrite=True)
         # The upper triangle alone, which is what the factorisation reads.
-        curvature = dsyrk(1.0 / n, tangent.T)
-        k, q = rows.shape
-        curvature *= np.repeat(np.repeat(output.T @ output, q, axis=0), q, axis=1)
-        downhill = ((point.residual @ output) * slope).T @ X / n
+        curvature = dsyrk(1.0 / n, tangent, trans=True)
+        # Both are symmetric, so that blocks of the transpose are blocks.
+        by_neuron = curvature.T.reshape(k, q, k, q)
+        by_neuron *= (output.T @ output)[:, None, :, None]
+        downhill = ((point.residual @ output).T * slope) @ across.T / n
         mu = 2 * self.decay * point.value / k
         downhill = downhill - mu * rows
         diagonal = np.diagonal(curvature).copy()
         diagonal = np.maximum(diagonal, _LEAST * np.max(diagonal, initial=1e-300))
-        curvature[np.diag_indices(len(curvature))] += mu
+        _diagonal(curvature)[:] += mu
         return curvature, downhill.ravel(), diagonal, mu
 
     def step(self, state: ProjectedPoint, count: int) -> ProjectedPoint | None:
@@ -301,18 +361,15 @@ class _VariableProjection(Solver):
             return self._by_products(state)
         if state.model is None:
             state.model = self._equations(state)
-            state.gradient_norm = float(np.linalg.norm(state.model[1]))
+            state.gradient_norm = _length(state.model[1])
         curvature, downhill, diagonal, _ = state.model
         damped = curvature.copy(order="F")
-        damped[np.diag_indices(len(damped))] += state.damping * diagonal
-        try:
-            factor = scipy.linalg.cho_factor(damped, check_finite=False, overwrite_a=True)
-            move = scipy.linalg.cho_solve(factor, downhill, check_finite=False)
-        except scipy.linalg.LinAlgError:
-            move = np.full(len(downhill), np.nan)
+        _diagonal(damped)[:] += state.damping * diagonal
+        factor, failed = dpotrf(damped, clean=False, overwrite_a=True)
+        move = np.full(len(downhill), np.nan) if failed else dpotrs(factor, downhill)[0]
         if not np.isfinite(move).all():
             return replace(state, value=np.inf, model=None)
-        state.length = float(np.linalg.norm(move)) / max(float(np.linalg.norm(state.rows)), 1e-300)
+        state.length = _length(move) / max(_length(state.rows), 1e-300)
         trial = self.problem.at(state.rows + move.reshape(state.rows.shape))
         trial.model = 0.5 * float(move @ (downhill + state.damping * diagonal * move))
         return trial
@@ -326,12 +383,12 @@ class _VariableProjection(Solver):
             mu = 2 * self.decay * state.value / len(state.rows)
             made = Products.at(state, self.problem, slope, mu)
             state.model = (made, made.downhill, made.diagonal, mu)
-            state.gradient_norm = float(np.linalg.norm(made.downhill))
+            state.gradient_norm = _length(made.downhill)
         curvature, downhill, diagonal, _ = state.model
         move = curvature.solution(state.damping, self.forcing)
         if not np.isfinite(move).all():
             return replace(state, value=np.inf, model=None)
-        state.length = float(np.linalg.norm(move)) / max(float(np.linalg.norm(state.rows)), 1e-300)
+        state.length = _length(move) / max(_length(state.rows), 1e-300)
         trial = self.problem.at(state.rows + move)
         trial.model = 0.5 * float(np.sum(move * (downhill + state.damping * diagonal * move)))
         # The nearer a minimum without noise, the more exact steps pay.
@@ -340,7 +397,9 @@ class _VariableProjection(Solver):
 
     def accept(self, state: ProjectedPoint, trial: ProjectedPoint) -> None:
         mu = state.model[3]
-        gain = state.value - trial.value + 0.5 * mu * (np.sum(state.rows**2) - np.sum(trial.rows**2))
+        gain = (
+            state.value - trial.value + 0.5 * mu * (np.vdot(state.rows, state.rows) - np.vdot(trial.rows, trial.rows))
+        )
         if np.isfinite(trial.value) and gain > 0:
             ratio = gain / max(trial.model, 1e-300)
             factor = 0.1 if ratio > 0.9 else max(1 / 3, 1 - (2 * ratio - 1) ** 3)
