@@ -148,3 +148,23 @@ def test_the_preconditioner_has_the_size_of_the_curvature_beside_a_linear_part(m
     ]
     np.testing.assert_allclose(own, np.diagonal(made.neurons), rtol=0.3)
     assert np.all(np.array(own) < 0.3 * np.diagonal((point.output.T @ point.output) * (slope.T @ slope) / 2000))
+
+
+@pytest.mark.parametrize("least", [1e-3, 1e-11, 1e-17])
+def test_columns_of_a_prescribed_spectrum_are_factored(least):
+    """By their triangle where they are regular, by its singular values where not: the solution is the same."""
+    rng = np.random.default_rng(3)
+    left, right = (np.linalg.qr(rng.standard_normal((size, 4)))[0] for size in (60, 4))
+    columns = np.asarray((left * [1.0, 0.5, 0.1, least]) @ right.T * [1e3, 1.0, 1e-4, 1.0], order="F")
+    factor = _projection._Factor.of(columns)
+    assert (factor.triangle is not None) == (least == 1e-3)
+    assert factor.basis.shape[1] == (3 if least == 1e-17 else 4)
+    assert factor.basis.T @ factor.basis == pytest.approx(np.eye(factor.basis.shape[1]), abs=1e-12)
+    y = columns @ np.array([[1.0], [2.0], [3.0], [-1.0]])
+    assert columns @ factor.solution(factor.basis.T @ y) == pytest.approx(y, rel=1e-9)
+
+
+def test_fewer_rows_than_columns_are_all_explained():
+    columns, y = np.random.default_rng(4).standard_normal((2, 3, 5))
+    factor = _projection._Factor.of(columns)
+    assert columns @ factor.solution(factor.basis.T @ y) == pytest.approx(y)

@@ -4,7 +4,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import jax
@@ -116,7 +116,16 @@ class Activation:
     @property
     def on_host(self) -> bool:
         """Whether values and two derivatives of arrays on the host need no compilation."""
-        return _host(self) is not None
+        return self._orders is not None
+
+    @cached_property
+    def _orders(self) -> Orders | None:
+        """φ, φ' and φ'' of an activation of the library in NumPy."""
+        from planted.activations._library import make
+
+        if self.name not in ORDERS or self != make(self.name, self.parameters):
+            return None
+        return ORDERS[self.name](**dict(self.parameters))
 
     @property
     def parity(self) -> Parity:
@@ -288,19 +297,9 @@ def _compiled(activation: Activation, order: int) -> Callable[[Any], Any]:
     return jax.jit(_derivative(activation, order))
 
 
-@lru_cache(maxsize=256)
-def _host(activation: Activation) -> Orders | None:
-    """φ, φ' and φ'' of an activation of the library in NumPy."""
-    from planted.activations._library import make
-
-    if activation.name not in ORDERS or activation != make(activation.name, activation.parameters):
-        return None
-    return ORDERS[activation.name](**dict(activation.parameters))
-
-
 def _evaluate(activation: Activation, order: int, z: NDArray[np.float64]) -> Any:
     """φ^(order)(z) in float64 for a NumPy array, also while JAX is tracing something else."""
-    orders = _host(activation) if order < 3 else None
+    orders = activation._orders if order < 3 else None
     if orders is not None:
         return np.asarray(orders[order](z), dtype=np.float64)[()]
     flat = z.ravel()

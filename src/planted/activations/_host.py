@@ -10,6 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import erf, erfc
 
+from planted.numerics.elementwise import logistic, logistic_slope, softplus
+
 Function = Callable[[np.ndarray], np.ndarray]
 Orders = tuple[Function, Function, Function]
 """φ, φ' and φ''."""
@@ -19,26 +21,16 @@ def _step(z: np.ndarray) -> np.ndarray:
     return (z > 0).astype(np.float64)
 
 
-def _sigmoid(z: np.ndarray) -> np.ndarray:
-    # Two exponentials of NumPy take a fifth of SciPy's logistic function, and lose no digit in either tail.
-    return np.exp(np.minimum(z, 0.0)) / (1 + np.exp(-np.abs(z)))
-
-
-def _softplus(z: np.ndarray) -> np.ndarray:
-    return np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z)))
-
-
 def _logistic(b: float, scale: float = 1.0) -> Orders:
-    """Those of scale·σ(bz): with e = exp(−|bz|) the slope is e/(1 + e)², and no digit is lost in either tail."""
+    """Those of scale·σ(bz)."""
 
     def slope(z: np.ndarray) -> np.ndarray:
-        e = np.exp(-np.abs(b * z))
-        return scale * b * e / np.square(1 + e)
+        return scale * b * logistic_slope(b * z)
 
     def bend(z: np.ndarray) -> np.ndarray:
         return b * slope(z) * -np.tanh(0.5 * b * z)
 
-    return lambda z: scale * _sigmoid(b * z), slope, bend
+    return lambda z: scale * logistic(b * z), slope, bend
 
 
 def _erf(height: float, rate: float) -> Orders:
@@ -94,7 +86,7 @@ ORDERS: dict[str, Callable[..., Orders]] = {
         lambda z: 2 * np.maximum(z, 0.0),
         lambda z: 2 * _step(z),
     ),
-    "softplus": lambda b: (lambda z: _softplus(b * z) / b, *_logistic(b)[:2]),
+    "softplus": lambda b: (lambda z: softplus(b * z) / b, *_logistic(b)[:2]),
     "sigmoid": _logistic,
     "tanh": lambda: (np.tanh, *_logistic(2.0, 2.0)[1:]),
     "tanh_probability": lambda: _logistic(2.0),

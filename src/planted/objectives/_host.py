@@ -13,6 +13,7 @@ and the Hessian is JᵀCJ, C the curvature of the loss, plus Σ w (Aᵀr)_i ψ''
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -73,7 +74,7 @@ def is_small(objective: Any, params: Any, work: int = LARGEST_WORK) -> bool:
         return False
     if "weights" not in params:
         shared = model.filter_coordinates(params)
-        return shared is not None and rows.size * int(np.prod(rows.shape)) * len(shared.filters) <= work
+        return shared is not None and rows.size * math.prod(rows.shape) * len(shared.filters) <= work
     k, d = np.shape(params["weights"])
     dense = rows.size * max(k, 1)
     return dense * d <= (max(work, MANY_INPUTS_WORK) if dense <= FEW_NEURONS else work)
@@ -82,7 +83,7 @@ def is_small(objective: Any, params: Any, work: int = LARGEST_WORK) -> bool:
 def _pieces(objective: Any) -> list[slice]:
     """Rows that stay in the cache together."""
     x = objective.rows.on_host[0]
-    n, d = len(x), int(np.prod(x.shape[1:]))
+    n, d = len(x), math.prod(x.shape[1:])
     if n * d <= _WHOLE:
         return [slice(None)]
     step = max(_PIECE // d, 1)
@@ -100,7 +101,8 @@ def at(objective: Any, params: dict[str, Any], rows: slice = slice(None)) -> Poi
         residual = slopes(objective.loss, prediction, y)
         return Point(x, weight, *parts, prediction, residual, shared.output, filters=shared)
     weights = np.asarray(params["weights"])
-    z = x @ weights.T
+    # Neuron by neuron in memory, so that loops over entries are long.
+    z = (weights @ x.T).T
     if model.bias:
         z = z + np.asarray(params["bias"])
     act = model.activation
@@ -108,7 +110,8 @@ def at(objective: Any, params: dict[str, Any], rows: slice = slice(None)) -> Poi
     if model.symmetric:
         feature, slope = feature - act.offset - act.tilt * z, slope - act.tilt
     output = np.atleast_2d(model.outer(params)).astype(x.dtype)
-    prediction = feature.astype(x.dtype) @ output.T
+    feature, slope = feature.astype(x.dtype, copy=False), slope.astype(x.dtype, copy=False)
+    prediction = feature @ output.T
     if model.intercept:
         prediction = prediction + np.asarray(params["intercept"])
     if model.skip:
@@ -118,13 +121,12 @@ def at(objective: Any, params: dict[str, Any], rows: slice = slice(None)) -> Poi
         # 1 − φ(z) = φ(−z) where φ is odd about 1/2, which keeps digits that the subtraction loses.
         complement = act(-z) @ output.T if model.mirrored else 1 - prediction
     residual = slopes(objective.loss, prediction, y, complement)
-    both = feature.astype(x.dtype), slope.astype(x.dtype)
-    return Point(x, weight, z, *both, prediction, residual, output, complement)
+    return Point(x, weight, z, feature, slope, prediction, residual, output, complement)
 
 
 def _loss(objective: Any, point: Point, rows: slice) -> float:
     losses = values(objective.loss, point.prediction, objective.rows.on_host[1][rows], point.complement)
-    return float(np.sum(point.weight * losses))
+    return float(point.weight @ losses)
 
 
 def _penalty(objective: Any, params: dict[str, Any]) -> float:
@@ -174,7 +176,7 @@ def _slopes(objective: Any, params: dict[str, Any], point: Point) -> dict[str, n
         flat = np.einsum("nmp,nm->p", _jacobian(objective, params, point, slice(None)), weighted)
         cuts = np.cumsum([np.size(params[name]) for name in sorted(params)])[:-1]
         return dict(zip(sorted(params), np.split(flat, cuts), strict=True))
-    u = (weighted @ point.output) * point.slope
+    u = (point.output.T @ weighted.T).T * point.slope
     parts = {"weights": u.T @ point.x}
     if "output" in params:
         parts["output"] = weighted.T @ point.feature
@@ -192,17 +194,24 @@ def _jacobian(objective: Any, params: dict[str, Any], point: Point, rows: slice)
     x, slope, feature = point.x[rows], point.slope[rows], point.feature[rows]
     if point.filters is not None:
         return jacobian(x, feature, slope, point.filters)
-    n, m = len(x), len(point.output)
-    each = np.broadcast_to(np.eye(m), (n, m, m))
-    u = slope[:, None, :] * point.output
-    parts = {
-        "weights": lambda: np.einsum("rok,rd->rokd", u, x),
-        "bias": lambda: u,
-        "output": lambda: np.einsum("rop,rk->ropk", each, feature),
-        "intercept": lambda: each,
-        objective.model.linear_part: lambda: np.einsum("rop,rd->ropd", each, x),
-    }
-    return np.concatenate([parts[name]().reshape(n, m, -1) for name in sorted(params)], axis=2)
+    n, m, (k, d) = len(x), len(point.output), np.shape(params["weights"])
+    sizes = {"weights": k * d, "bias": k, "output": m * k, "intercept": m, objective.model.linear_part: m * d}
+    # Parameter by parameter in memory, so that loops over entries are long.
+    made = np.zeros((sum(sizes[name] for name in params), n, m))
+    inputs, u = x.T[:, :, None], slope.T[:, :, None] * point.output.T[:, None, :]
+    start = 0
+    for name in sorted(params):
+        part = made[start : start + sizes[name]]
+        start += sizes[name]
+        if name == "weights":
+            np.multiply(u[:, None], inputs, out=part.reshape(k, d, n, m))
+        elif name == "bias":
+            part[:] = u
+        else:
+            own = {"output": feature.T, "intercept": 1.0}.get(name, x.T)
+            for o, own_part in enumerate(np.split(part, m)):
+                own_part[:, :, o] = own
+    return made.transpose(1, 2, 0)
 
 
 def curvature(objective: Any, params: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:

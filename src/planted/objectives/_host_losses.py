@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
+from planted.numerics.elementwise import logistic, logistic_slope
 from planted.objectives._losses import SMALLEST, BernoulliLogit, BernoulliMean, Loss, Softmax, SquaredError
 
 KNOWN: tuple[type[Loss], ...] = (SquaredError, BernoulliMean, BernoulliLogit, Softmax)
@@ -72,7 +72,7 @@ def slopes(loss: Any, prediction: np.ndarray, y: np.ndarray, complement: np.ndar
     if isinstance(loss, BernoulliMean):
         return _over(1 - y, _other(prediction, complement), 1) - _over(y, prediction, 1)
     if isinstance(loss, BernoulliLogit):
-        return expit(prediction) - y
+        return logistic(prediction) - y
     if isinstance(loss, Softmax):
         return softmax(prediction) - one_hot(y, prediction.shape[1])
     return prediction - y
@@ -96,7 +96,7 @@ def curved(loss: Any, prediction: np.ndarray, jacobian: np.ndarray, complement: 
     if isinstance(loss, BernoulliMean):
         return (1 / np.maximum(prediction * _other(prediction, complement), SMALLEST))[:, :, None] * jacobian
     if isinstance(loss, BernoulliLogit):
-        return (expit(prediction) * expit(-prediction))[:, :, None] * jacobian
+        return logistic_slope(prediction)[:, :, None] * jacobian
     if isinstance(loss, Softmax):
         p = softmax(prediction)
         return p[:, :, None] * (jacobian - np.einsum("nm,nmp->np", p, jacobian)[:, None, :])
