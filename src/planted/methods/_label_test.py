@@ -158,7 +158,8 @@ class _Rows:
         """Terms of the score cleared of the weights by K, for each class that a row may have."""
         problem = self.problem
         factors = np.ones(problem.n_classes) if problem.class_weight is None else problem.class_weight
-        J, p = self.at(part)[0], self.probabilities(part)
+        p = self.probabilities(part)
+        J = self.derivatives(part, p)
         first = J.shape[2] - len(K)
         cleared = J[:, :, first:] - J[:, :, :first] @ K.T
         own = np.maximum(p, _LEAST_VARIANCE) / factors
@@ -169,25 +170,32 @@ class _Rows:
 
     def at(self, part: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """J, e and √C J."""
-        problem, network = self.problem, self.network
-        X, y = problem.survey.X[part], problem.survey.y[part].astype(int)
         p = self.probabilities(part)
+        J = self.derivatives(part, p)
+        residual = self.residuals(self.problem.survey.y[part].astype(int), p)
+        if self.problem.n_classes == 2:
+            return J, residual, J * np.sqrt(_variance(p))[:, None, None]
+        # diag(p) − ppᵀ = Σ_c p_c (e_c − p)(e_c − p)ᵀ.
+        return J, residual, np.sqrt(p)[:, :, None] * (J - np.einsum("nm,nmp->np", p, J)[:, None, :])
+
+    def derivatives(self, part: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """J, where the classes have probabilities p (n, m)."""
+        problem, network, m = self.problem, self.network, self.problem.n_classes
+        X = problem.survey.X[part]
         probes = _probes(X, self.directions, self.constant)
-        if problem.n_classes == 2:
-            variance = np.maximum(p[:, 0] * p[:, 1], _LEAST_VARIANCE)
-            J = network.jacobian(X, intercept=problem.free.intercept)
-            if problem.link == "mean":
-                J = _without_outputs(J, network) / variance[:, None, None]
-            J = np.concatenate([J, probes[:, None, :]], axis=2)
-            return J, self.residuals(y, p), J * np.sqrt(variance)[:, None, None]
-        m = problem.n_classes
         J = network.jacobian(X, intercept=problem.free.intercept)
+        if m == 2:
+            if problem.link == "mean":
+                J = _without_outputs(J, network) / _variance(p)[:, None, None]
+            return np.concatenate([J, probes[:, None, :]], axis=2)
         # A probe on every class but the last: one on all of them changes nothing.
         added = np.einsum("nq,ac->nacq", probes, np.eye(m)[:, : m - 1]).reshape(len(X), m, -1)
-        J = np.concatenate([J, added], axis=2)
-        # diag(p) − ppᵀ = Σ_c p_c (e_c − p)(e_c − p)ᵀ.
-        half = np.sqrt(p)[:, :, None] * (J - np.einsum("nm,nmp->np", p, J)[:, None, :])
-        return J, self.residuals(y, p), half
+        return np.concatenate([J, added], axis=2)
+
+
+def _variance(p: np.ndarray) -> np.ndarray:
+    """Var(e) (n,) of two classes."""
+    return np.maximum(p[:, 0] * p[:, 1], _LEAST_VARIANCE)
 
 
 def _without_outputs(J: np.ndarray, network: Network) -> np.ndarray:
