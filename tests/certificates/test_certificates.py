@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -25,10 +26,12 @@ from planted.certificates import (
     rho,
     smallest_curvature,
 )
+from planted.certificates._degenerate import _measured
 from planted.certificates._symmetries import kernel_direction
 from planted.networks import ConvNetwork, Network
 from planted.numerics.precision import float64, to_jax
 from planted.objectives import (
+    Flat,
     Landscape,
     Objective,
     PopulationConv,
@@ -637,3 +640,12 @@ def test_the_minimum_of_a_noisy_relu_fit_is_one() -> None:
     for _ in range(200):
         moved = {name: value + 1e-4 * rng.standard_normal(value.shape) for name, value in params.items()}
         assert loss.value(moved) > found.value
+
+
+def test_a_step_beyond_all_numbers_is_no_way_down_and_no_warning():
+    X, y = np.ones((3, 1)), np.zeros(3)
+    flat = Flat(Squared(X, y, "quadratic"), {"weights": np.zeros((1, 1)), "output": np.ones(1)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        measured = _measured(flat, np.array([[0.0, 1.0]]), np.full((2, 2), 1e200), 1.0, 1.0)
+    assert measured.kind == "local minimum"

@@ -74,8 +74,12 @@ def expand(flat: Flat, direction: np.ndarray, inverse: np.ndarray) -> Expansion:
     return Expansion(float(u @ direction), float(w @ direction - 3 * u @ inverse @ u))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _measured(flat: Flat, directions: np.ndarray, inverse: np.ndarray, norm: float, size: float) -> Degenerate:
-    """Look for a way down by relaxed steps along the rows of `directions` (m, p), then by descents from there."""
+    """Look for a way down by relaxed steps along the rows of `directions` (m, p), then by descents from there.
+
+    A step may lead so far that the loss is no number any more: that is no way down.
+    """
     start, function = flat.start, flat.value_and_gradient
     here, gradient = function(start)
     noise = _NOISE * max(abs(here), norm * size**2)
