@@ -8,7 +8,6 @@ from planted.datasets import make_planted
 from planted.methods import Problem, Search
 from planted.methods._subspace import (
     bent_directions,
-    fixed_outputs,
     hidden_directions,
     leading_directions,
     subspace_attempts,
@@ -36,7 +35,9 @@ def test_the_span_holds_the_rows_and_a_descent_ends_at_the_teacher(activation, o
     assert np.all(inside > 0.6)
     monkeypatch.setattr("planted.methods._subspace.subspace_runs", lambda _: 3)
     attempts = subspace_attempts(search, np.array([0, 1], np.uint32))
-    assert attempts[0].loss < 1e-6
+    # Second-order steps: first-order ones of noisy smooth neurons went on for a thousand.
+    assert attempts[0].loss < 1e-20
+    assert len(attempts[0].descents["all inputs"].history.value) < 30
 
 
 def test_a_run_of_odd_neurons_stands_for_itself_alone(monkeypatch):
@@ -51,15 +52,6 @@ def test_what_moments_do_not_show_is_not_looked_for_so():
     data = make_planted(400, 200, 10, random_state=0)
     runs = {name: subspace_runs(Search.of(Problem.of(data.X, data.y, 10, name))) for name in ("relu", "squared_relu")}
     assert runs == {"relu": 6, "squared_relu": 0}
-
-
-def test_lengths_move_into_the_rows():
-    search, _, _ = search_of("relu")
-    params = {"weights": np.array([[3.0], [1.0]]), "output": np.array([-2.0, 0.5])}
-    moved, signs = fixed_outputs(search, params)
-    np.testing.assert_array_equal(signs, [-1, 1])
-    np.testing.assert_allclose(moved["weights"], [[6.0], [0.5]])
-    assert "output" not in moved
 
 
 def test_the_slope_shows_odd_neurons():

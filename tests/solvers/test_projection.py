@@ -7,7 +7,7 @@ import scipy.optimize
 from planted import activations
 from planted.solvers import SeparableRows, _projection, variable_projection
 from planted.solvers._projection import _VariableProjection
-from planted.solvers._projection_products import Products
+from planted.solvers._projection_products import Products, independent_columns
 
 
 def problem(activation, outputs=1, weighted=False, seed=0):
@@ -168,3 +168,30 @@ def test_fewer_rows_than_columns_are_all_explained():
     columns, y = np.random.default_rng(4).standard_normal((2, 3, 5))
     factor = _projection._Factor.of(columns)
     assert columns @ factor.solution(factor.basis.T @ y) == pytest.approx(y)
+
+
+@pytest.mark.parametrize("dependent", [False, True])
+@pytest.mark.parametrize("size", [1.0, 1e-4])
+def test_many_linear_columns_leave_what_least_squares_leaves(dependent, size):
+    """Also of neurons next to their linear part, of which these columns leave a share that is next to rounding."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((400, 110)), rng.standard_normal((400, 1))
+    columns = np.column_stack([X, X[:, 0] if dependent else np.ones(400)])
+    rows = SeparableRows(X, columns, y, activations.get("tanh"), centred=False)
+    hidden = size * rng.standard_normal((2, 110)) / 10
+    point = rows.at(hidden)
+    both = np.column_stack([columns, np.tanh(X @ hidden.T)])
+    both /= np.linalg.norm(both, axis=0)
+    left = y - both @ np.linalg.lstsq(both, y, rcond=1e-13)[0]
+    assert point.value == pytest.approx(0.5 * np.mean(left**2), rel=1e-6)
+    assert np.abs(point.fixed.T @ point.basis).max() < 1e-10
+    solved = columns @ point.solution[:-2] + np.tanh(X @ hidden.T) @ point.output.T
+    np.testing.assert_allclose(y - solved, left, atol=1e-6)
+
+
+def test_a_basis_of_independent_columns_takes_no_decomposition_of_them():
+    columns = np.random.default_rng(0).standard_normal((300, 120)) * np.logspace(-9, 9, 120)
+    basis, right, values, size = independent_columns(columns)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(120), atol=1e-13)
+    np.testing.assert_allclose((basis * values @ right * size) / size, columns / size, atol=1e-13)
+    assert independent_columns(np.column_stack([columns, columns[:, 0]])) is None

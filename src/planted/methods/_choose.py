@@ -38,7 +38,7 @@ from planted.methods._problem import Free, Problem
 from planted.methods._question import Question
 from planted.methods._reason import reason_of
 from planted.methods._screen_rows import MANY_INPUTS
-from planted.methods._sizes import ATTEMPTS, BEHIND, ERRORS, FIRST_WIDTH, WIDER, Sizes
+from planted.methods._sizes import ATTEMPTS, BEHIND, ERRORS, FIRST_WIDTH, LESS, WIDER, Sizes
 from planted.methods._small_table import explaining
 from planted.methods._wider import wider_network
 from planted.numerics import random
@@ -58,7 +58,6 @@ _FINAL_ERRORS, _INDIFFERENT = 2.0, 2.0
 _DOUBTFUL = 0.05
 # Apart from the keys of the paths, which are numbered.
 _ON_ALL_ROWS = 10**6
-_LESS = "explains held-out rows less well"
 
 
 @float64
@@ -222,7 +221,7 @@ class _Contest(Sizes):
         if best is None or self.path(family, 0).n_inputs < MANY_INPUTS or len(self.table.folds) > 1:
             return False
         path, leader = self.path(family, 0), best.fits[0]
-        if leader.shape.bias != path.shape.bias or self.loss(best) > _TELLING * float(self.share @ linear):
+        if self.loss(best) > _TELLING * float(self.share @ linear):
             return False
         hidden, squares = path.glimpse(leader, width)
         if self.behind(family, width, squares):
@@ -271,9 +270,11 @@ class _Contest(Sizes):
                 break
             if member.activation == full.member.activation and free == full.free:  # type: ignore[union-attr]
                 return full
+            if self.plainly_less(family, member, width, free):
+                continue
             entry = self.entry(family, member, width, free)
             if not self.ties(entry, full):
-                entry.why = _LESS
+                entry.why = LESS
                 continue
             mean, error = self.excess(entry, full)
             # Where rows are few for their numbers an F-test finds parts that rows held out are the worse for.
@@ -341,7 +342,7 @@ class _Contest(Sizes):
 
     def table_of(self, chosen: Entry) -> Choice:
         made = {id(entry): self.candidate(act, entry, entry is chosen) for (act, _, _), entry in self.entries.items()}
-        as_well = [entry for entry in self.entries.values() if entry.why != _LESS and self.ties(entry, chosen)]
+        as_well = [entry for entry in self.entries.values() if entry.why != LESS and self.ties(entry, chosen)]
         tying = {id(made[id(entry)]) for entry in as_well}
         others = [one for one in made.values() if not one.chosen]
         reason = reason_of(made[id(chosen)], others, lambda other: id(other) in tying, exact=self.exact(chosen))

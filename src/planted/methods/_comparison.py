@@ -22,7 +22,7 @@ _SAME = 1e-6
 
 @dataclass(eq=False)
 class Entry:
-    """A candidate with its fits by fold and the squares of all rows held out."""
+    """A candidate with its fits by fold, the squares of all rows held out, and its fit to all rows, if it was made."""
 
     family: Family | None
     member: Member | None
@@ -34,6 +34,7 @@ class Entry:
     why: str = ""
     p_value: float = np.nan
     network: Network | None = None
+    on_all: Fitted | None = None
 
 
 class Comparison:

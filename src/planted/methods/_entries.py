@@ -136,14 +136,16 @@ class Entries(Comparison):
             self.entries.pop((member.activation, width, self.question.allowed), None)
 
     def on_all(self, entry: Entry) -> Fitted:
+        if entry.on_all is not None:
+            return entry.on_all
         assert entry.family is not None
         assert entry.member is not None
         path, fitted = self.path(entry.family, 0), entry.fits[0]
         if fitted.shape.centred:
             fitted = path.member(entry.width, entry.member, entry.free)
-        fitted = on_all_rows(path, fitted)
-        entry.network = self.table.network(fitted)
-        return fitted
+        entry.on_all = on_all_rows(path, fitted)
+        entry.network = self.table.network(entry.on_all)
+        return entry.on_all
 
     def on_more_rows(self, entry: Entry) -> Entry:
         """A candidate of the search itself, fitted to as many rows as those with fewer parts beside it."""

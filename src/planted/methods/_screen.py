@@ -71,6 +71,8 @@ class Path:
         nothing = table.linear(Free(intercept=True, skip=linear), fold)[0]
         self.unit = 0.5 * table.n_outputs * max(nothing, 1e-300)
         self.fits: dict[int, Fitted] = {}
+        self.made: dict[tuple[int, Member, Free], tuple[Fitted, Fitted]] = {}
+        self.tried: set[tuple[int, int, int]] = set()
 
     @property
     def widest(self) -> int:
@@ -120,6 +122,7 @@ class Path:
     def glimpse(self, leader: Fitted, width: int) -> tuple[np.ndarray, np.ndarray]:
         """Hidden rows fitted in the span of a leader's neurons, and their squares in the rows held out."""
         held = self.table.separable(self.shape, self.fold[1])
+        leader = self.table.carried(leader, self.shape.bias)
         return glimpse(self._train(self.shape, width), held, leader, width, random.fold_in(self.key, width))
 
     def begin(self, hidden: np.ndarray) -> Fitted:
@@ -149,8 +152,11 @@ class Path:
     def retry(self, width: int, wider: int, number: int) -> None:
         """Another network of this width from a new start, wider and joined; it stays if it is better.
 
-        Few neurons are joined one by one: many at a time may join what should stay apart.
+        Few neurons are joined one by one: many at a time may join what should stay apart. A start is tried once.
         """
+        if (width, wider, number) in self.tried:
+            return
+        self.tried.add((width, wider, number))
         other = Path(self.table, self.fold, self.family, self.allowed, random.fold_in(self.key, _ANOTHER + number))
         first = max(width, min(wider, self.widest))
         other.fresh(first)
@@ -198,10 +204,15 @@ class Path:
 
     def member(self, width: int, member: Member, free: Free) -> Fitted:
         """The network of this width with a member's activation and these parts, fitted from the path's neurons."""
-        fitted = self.at(width)
+        fitted, key = self.at(width), (width, member, free)
+        if key not in self.made or self.made[key][0] is not fitted:
+            self.made[key] = fitted, self._member(fitted, member, free)
+        return self.made[key][1]
+
+    def _member(self, fitted: Fitted, member: Member, free: Free) -> Fitted:
         hidden = self._member_rows(fitted, member, free)
         shape = Shape.of(member.activation, free)
-        rows = self._train(shape, width, _MEMBER_ROWS)
+        rows = self._train(shape, fitted.width, _MEMBER_ROWS)
         patience = _BRIEF_POLISH if self.n_inputs >= MANY_INPUTS else _POLISH_PATIENCE
         run = variable_projection(
             rows, hidden, steps=_POLISH, target=_NOTHING * self.unit, patience=patience, progress=self.progress

@@ -16,6 +16,7 @@ from planted.methods._merge import merge
 from planted.methods._screen_rows import Fitted
 from planted.methods._subspace import hidden_directions
 from planted.numerics import random
+from planted.numerics.decompositions import least_squares
 from planted.solvers import SeparableRows, variable_projection
 from planted.starts import random_rows
 
@@ -23,6 +24,8 @@ from planted.starts import random_rows
 _STARTS, _START_ROWS, _ROWS, _WIDER = 6, 1000, 3000, 1.5
 _STEPS, _DECAY, _PATIENCE = 60, 0.03, (12, 0.9)
 _BIAS = 0.5
+# The share of a loss by which starts differ that end in one minimum.
+_AGREE = 1e-3
 
 
 def directed_rows(rows: SeparableRows, width: int, bias: bool, key: np.ndarray) -> np.ndarray:
@@ -51,7 +54,7 @@ def directed_rows(rows: SeparableRows, width: int, bias: bool, key: np.ndarray) 
     ones = np.ones((len(inputs), 1))
     weight = ones[:, 0] if rows.weight is None else rows.weight
     columns = np.column_stack([inputs, ones])
-    slope = np.linalg.lstsq(columns * weight[:, None], rows.y * weight[:, None], rcond=1e-10)[0]
+    slope = least_squares(columns * weight[:, None], rows.y * weight[:, None], 1e-10)
     residual = rows.y - columns @ slope
     basis = hidden_directions(inputs, residual, slope[:-1], weight**2, width + 1, rows.activation)
     small = _within(rows, basis, residual, rows.activation, bias)
@@ -99,7 +102,10 @@ def _within(
 
 
 def _best_of_several(small: SeparableRows, width: int, bias: bool, key: np.ndarray) -> dict[str, np.ndarray]:
-    """The best of several starts, too wide and joined down: they descend on some rows, the best one on all."""
+    """The best of several starts, too wide and joined down: they descend on some rows, the best one on all.
+
+    Where a second one ends as low as the best, others would too.
+    """
     rank = small.X.shape[1] - bias
     some = small.first(_START_ROWS)
     best = None
@@ -116,7 +122,10 @@ def _best_of_several(small: SeparableRows, width: int, bias: bool, key: np.ndarr
         )
         start = weights if shift is None else np.column_stack([weights, shift])
         run = variable_projection(some, start, steps=_STEPS, decay=_DECAY, patience=_PATIENCE)
+        agree = best is not None and abs(run.value - best.value) <= _AGREE * best.value
         best = run if best is None or run.value < best.value else best
+        if agree:
+            break
     assert best is not None
     # A decay would hide that nothing is left.
     return dict(variable_projection(small, best.params["rows"], steps=_STEPS, patience=_PATIENCE).params)

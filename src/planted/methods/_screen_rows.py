@@ -18,6 +18,7 @@ from planted.methods._observations import apart, ordered_rows
 from planted.methods._problem import Free, Problem
 from planted.networks import Network
 from planted.numerics import random
+from planted.numerics.decompositions import least_squares
 from planted.solvers import SeparableRows
 
 # Directions of the inputs with a smaller share of their variance are taken for rounding.
@@ -189,7 +190,7 @@ class Table:
         """Weights (d,) of the inputs that add up to one in every row, as a constant or one-hot columns have them."""
         size = np.max(np.abs(self.X), axis=0)
         size = np.where(size > 0, size, 1.0)
-        weights = np.linalg.lstsq(self.X / size, np.ones(len(self.X)), rcond=1e-10)[0] / size
+        weights = least_squares(self.X / size, np.ones((len(self.X), 1)), 1e-10)[:, 0] / size
         return weights if np.max(np.abs(self.X @ weights - 1)) <= _ONE else None
 
     def space(self, bias: bool) -> Coordinates:
@@ -211,6 +212,20 @@ class Table:
         if inputs.shape[1] >= MANY_INPUTS:
             self._many[key] = made
         return made
+
+    def carried(self, fitted: Fitted, bias: bool) -> Fitted:
+        """The directions of a candidate's neurons and its linear part as inputs of neurons with biases, or without."""
+        shape = fitted.shape
+        if shape.bias == bias:
+            return fitted
+        here, there = self.space(shape.bias), self.space(bias)
+        hidden, linear = fitted.hidden[:, : here.rank], fitted.linear
+        if shape.linear:
+            own = self.space(shape.bias and shape.constant)
+            linear = linear[:, : own.rank] @ own.whitener.T @ there.inverse.T
+        return replace(
+            fitted, shape=replace(shape, bias=bias), hidden=hidden @ here.whitener.T @ there.inverse.T, linear=linear
+        )
 
     def _slopes(self, shape: Shape) -> np.ndarray:
         """The columns of a linear part, which without a constant must not be centred."""
@@ -251,7 +266,7 @@ class Table:
 
     def _linear_solution(self, columns: np.ndarray, rows: np.ndarray) -> np.ndarray:
         root = np.sqrt(self.share[rows])[:, None]
-        return np.linalg.lstsq(columns[rows] * root, self.y[rows] * root, rcond=1e-12)[0]
+        return least_squares(columns[rows] * root, self.y[rows] * root, 1e-12)
 
     def linear_network(self, free: Free) -> Network:
         """The linear function, or the constant, that explains all rows best, as a network without neurons."""

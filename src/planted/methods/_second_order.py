@@ -45,6 +45,8 @@ _SHRINK = 0.8
 _DECAY = 0.03
 _STEPS = 150
 _PATIENCE = (15, 0.9)
+# The same from near a minimum, where steps are few.
+_NEAR_PATIENCE = (6, 0.99)
 # Steps without decay where little is left: a narrow valley is followed to its end.
 _LAST_STEPS, _LAST_PATIENCE = 600, (60, 0.97)
 # Loss relative to what a linear function leaves: where it is time to join neurons, where a run is worth finishing
@@ -152,6 +154,23 @@ def descend_from(search: Search, hidden: np.ndarray) -> Attempt:
     True
     """
     return _Run.on(search).down(hidden, target=_PROMISING, grown=False)
+
+
+def descend_near(search: Search, params: dict[str, np.ndarray]) -> Attempt:
+    """A descent of the search's own width on all its rows, from parameters that are near a minimum.
+
+    >>> from planted.datasets import make_planted
+    >>> from planted.methods import Problem, Search
+    >>> data = make_planted(300, 3, 2, random_state=0)
+    >>> descend_near(Search.of(Problem.of(data.X, data.y, 2)), {"weights": data.teacher.weights + 0.1}).loss < 1e-20
+    True
+    """
+    run = _Run.on(search)
+    descent = variable_projection(
+        run.rows(len(run.X)), run.hidden(params), steps=_STEPS, target=_EXACT * run.unit, patience=_NEAR_PATIENCE,
+        progress=search.progress,
+    )  # fmt: skip
+    return Attempt(run.params(descent.params), float(descent.value), {"all inputs": descent})
 
 
 @dataclass(frozen=True)

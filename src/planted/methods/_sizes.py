@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 
+from planted.activations import Activation
 from planted.methods._choice import Candidate
 from planted.methods._comparison import STANDARD_ERRORS, Entry
 from planted.methods._entries import Entries
-from planted.methods._facts import HELD_OUT_FLOOR
-from planted.methods._families import Family
+from planted.methods._facts import EXACT, HELD_OUT_FLOOR
+from planted.methods._families import Family, Member
+from planted.methods._problem import Free
 from planted.methods._screen_rows import MANY_INPUTS
 from planted.numerics.deadline import passed
 
@@ -21,6 +23,8 @@ ATTEMPTS = 2
 """Starts of a width before it is given up."""
 WIDER = 1.5
 """How much wider another start is than what it is joined down to."""
+LESS = "explains held-out rows less well"
+"""Why a candidate is not chosen."""
 # Widths in a row that explain held-out rows less well before narrower ones are given up.
 _HOPELESS = 3
 # The same for new starts of narrower ones where neurons are few, and how many starts each of them gets. A start of many
@@ -43,17 +47,27 @@ class Sizes(Entries):
         return max(1, widest)
 
     def widen(self, family: Family) -> None:
-        """Twice as wide while residuals have structure and held-out rows gain by it."""
-        best, most = self.best_of(family), self.most(family)
+        """Twice as wide while residuals have structure and held-out rows gain by it, then narrower again."""
+        best, most, wide = self.best_of(family), self.most(family), False
         while best.width < most and not passed() and self.structured(best):
             wider = self.wide(family, min(2 * best.width, most))
             mean, error = self.excess(wider, best)
             gains = self.exact(wider) or mean < -STANDARD_ERRORS * error
-            if gains or wider.width >= 2 * FIRST_WIDTH:
-                self.narrow(family)
+            wide = wide or gains or wider.width >= 2 * FIRST_WIDTH
             if not gains:
-                return
+                break
             best = wider
+            if self.too_wide(family, best):
+                break
+        if wide:
+            self.narrow(family)
+
+    def too_wide(self, family: Family, entry: Entry) -> bool:
+        """Whether fewer neurons, joined from those of an entry, clearly explain held-out rows better."""
+        if entry.width < 2 * FIRST_WIDTH or self.exact(entry) or passed():
+            return False
+        mean, error = self.excess(self.wide(family, 3 * entry.width // 4), entry)
+        return mean < -ERRORS * error
 
     def narrow(self, family: Family) -> None:
         """Narrower while held-out rows lose nothing."""
@@ -97,8 +111,14 @@ class Sizes(Entries):
             else:
                 low, step = width, max(1, (high - width) // 2)
 
-    def behind(self, family: Family, width: int, squares: np.ndarray, why: str = "far behind on some rows") -> bool:
-        """Whether a family with these squares in the first rows held out is far behind; it is noted then."""
+    def behind(
+        self, family: Family, width: int, squares: np.ndarray, why: str = "far behind on some rows",
+        kind: tuple[Activation, Free] | None = None,
+    ) -> bool:  # fmt: skip
+        """Whether a family, or one kind of it, with these squares in the first rows held out is far behind.
+
+        It is noted then.
+        """
         held = len(squares)
         share = self.share[:held] / np.sum(self.share[:held])
         loss = float(share @ squares)
@@ -110,12 +130,22 @@ class Sizes(Entries):
         error = float(np.sqrt(np.sum(share**2 * (excess - mean) ** 2)))
         if mean <= ERRORS * error or loss <= BEHIND * float(share @ best):
             return False
-        self.drop(family, width, squares, why)
+        self.drop(family, width, squares, why, kind)
         return True
 
-    def drop(self, family: Family, width: int, squares: np.ndarray, why: str) -> None:
-        """Note a family that is not compared any further, by its squares in the first rows held out."""
-        act, free = family.representative, self.question.allowed
+    def plainly_less(self, family: Family, member: Member, width: int, free: Free) -> bool:
+        """Whether the first of several folds tells already that a candidate is far behind; it is noted then."""
+        act = member.activation
+        if len(self.table.folds) == 1 or (act, width, free) in self.entries:
+            return False
+        squares = self.path(family, 0).member(width, member, free).squares
+        return float(np.mean(squares)) > EXACT and self.behind(family, width, squares, LESS, (act, free))
+
+    def drop(
+        self, family: Family, width: int, squares: np.ndarray, why: str, kind: tuple[Activation, Free] | None = None
+    ) -> None:
+        """Note a family, or one kind of it, that is compared no further, by its squares in the first rows held out."""
+        act, free = kind or (family.representative, self.question.allowed)
         share = self.share[: len(squares)] / np.sum(self.share[: len(squares)])
         loss = float(share @ squares)
         spread = float(np.sqrt(np.sum(share**2 * (squares - loss) ** 2)))

@@ -18,15 +18,14 @@ import numpy as np
 from planted.activations import Activation
 from planted.methods._facts import EXACT
 from planted.methods._search import Attempt, Search, same_minimum
-from planted.methods._second_order import Move, affordable, second_order_run
+from planted.methods._second_order import Move, affordable, descend_near, second_order_run
 from planted.numerics import random
 from planted.numerics.deadline import passed
-from planted.numerics.decompositions import svd
+from planted.numerics.decompositions import least_squares, svd
 from planted.numerics.precision import float64
 
 _RUNS = 6
 _MOVE = Move(1.5)
-_STEPS = 1500
 
 
 def subspace_runs(search: Search) -> int:
@@ -59,7 +58,7 @@ def leading_directions(search: Search) -> np.ndarray:
     targets, linear = search.targets.reshape(len(Z), -1), search.linear.reshape(len(search.linear), -1)
     if act.centred_parity == "odd":
         columns, root = np.column_stack([Z, np.ones(len(Z))]), np.sqrt(share)[:, None]
-        linear = np.linalg.lstsq(columns * root, targets * root, rcond=1e-10)[0]
+        linear = least_squares(columns * root, targets * root, 1e-10)
     residual = targets - Z @ linear[:-1] - linear[-1]
     bent = hidden_directions(Z, residual, linear[:-1], share, number, act)
     slopes = linear[:-1] if act.tilt else linear[:-1, :0]
@@ -134,23 +133,6 @@ def subspace_attempts(search: Search, key: np.ndarray) -> list[Attempt]:
         agreeing = sum(same_minimum(best, one) for one in runs)
         if agreeing > 1 or best.loss <= EXACT or passed():
             break
-    params = best.params | {"weights": best.params["weights"] @ basis.T}
-    if "linear" in params:
-        params["linear"] = params["linear"] @ basis.T + (slope - basis @ inside).T
-    params, signs = fixed_outputs(search, params)
-    descent = search.descend(params, signs, _STEPS, final=True)
-    params = descent.params if signs is None else descent.params | {"output": signs}
-    end = Attempt(params, float(descent.value), best.descents | {"all inputs": descent}, best.wide_loss)
+    near = descend_near(search, best.params | {"weights": best.params["weights"] @ basis.T})
+    end = replace(near, descents=best.descents | near.descents, wide_loss=best.wide_loss)
     return [end] if search.activation.centred_parity == "odd" else [end] * agreeing
-
-
-def fixed_outputs(search: Search, params: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
-    """Parameters in the form of a descent: for one output and homogeneous φ outputs ±1, lengths being in the rows."""
-    degree = search.activation.homogeneity
-    if degree is None or search.n_outputs is not None:
-        return params, None
-    output = params["output"]
-    length = np.abs(output) ** (1 / degree)
-    scaled = {name: (params[name].T * length).T for name in ("weights", "bias") if name in params}
-    rest = {name: value for name, value in params.items() if name != "output"}
-    return rest | scaled, np.where(output < 0, -1.0, 1.0)

@@ -27,7 +27,7 @@ from planted.activations import Activation
 from planted.numerics.progress import Progress, silent
 from planted.numerics.threads import one_thread
 from planted.solvers._iterate import Ending, Solver, iterate
-from planted.solvers._projection_products import Products
+from planted.solvers._projection_products import Products, independent_columns
 from planted.solvers._result import Descent
 
 _DAMPINGS = (1e-2, 1e-14, 1e10)
@@ -38,6 +38,8 @@ _SINGULAR, _LEAST, _REGULAR = 1e-13, 1e-10, 1e-9
 _BLOCK = 32
 # Nuisance columns from which they are factored once for all points, and inputs from which steps take products.
 _MANY_COLUMNS, _MANY_INPUTS = 100, 150
+# The share of a neuron that its linear part has to leave for one subtraction to be precise.
+_NEARLY_LINEAR = 0.1
 # What conjugate gradients leave of the equations, at most and at least.
 _FORCING = (0.1, 1e-3)
 
@@ -109,13 +111,15 @@ class SeparableRows:
         return self.nuisance * self.weight[:, None], self.y * self.weight[:, None]
 
     @cached_property
-    def _factored(self) -> tuple[_Factor, np.ndarray, np.ndarray]:
-        """The nuisance columns, the targets, and what those leave of these."""
+    def _factored(self) -> tuple[_Factor, np.ndarray, np.ndarray, np.ndarray]:
+        """The nuisance columns, the targets, their coefficients in the basis of those, and what these leave."""
         if self.origin is not None:
             return self.origin._factored
-        nuisance, y = self._weighted
-        factor = _Factor.of(nuisance)
-        return factor, y, y - factor.basis @ (factor.basis.T @ y)
+        columns, y = self._weighted
+        quick = independent_columns(columns)
+        factor = _Factor.of(columns) if quick is None else _Factor(quick[0], None, *quick[1:])
+        seen = factor.basis.T @ y
+        return factor, y, seen, y - factor.basis @ seen
 
     @cached_property
     def rough(self) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
@@ -128,7 +132,7 @@ class SeparableRows:
 
     def _beside_many(self, rows: np.ndarray) -> ProjectedPoint:
         """The loss at hidden rows (k, q), the nuisance columns being factored already."""
-        factor, y, rest = self._factored
+        factor, y, seen, rest = self._factored
         fixed = factor.basis
         z = self.X @ rows.T
         features = self.features(z)
@@ -137,16 +141,18 @@ class SeparableRows:
         shape = (self.nuisance.shape[1] + len(rows), y.shape[1])
         if not np.isfinite(features).all():
             return ProjectedPoint(rows, z, features, y, np.zeros(shape), rest, np.inf, fixed=fixed)
+        size, taken = np.linalg.norm(features, axis=0), fixed.T @ features
+        left = features - fixed @ taken
         # What is left of a neuron near its linear part is small: twice, so that it is orthogonal to rounding.
-        left = features - fixed @ (fixed.T @ features)
-        left -= fixed @ (fixed.T @ left)
-        neurons = _Factor.of(left, np.linalg.norm(features, axis=0))
+        if np.any(np.linalg.norm(left, axis=0) < _NEARLY_LINEAR * size):
+            left -= fixed @ (fixed.T @ left)
+        neurons = _Factor.of(left, size)
         basis = neurons.basis
         projected = basis.T @ rest
         output = neurons.solution(projected)
         if not np.isfinite(output).all():
             return ProjectedPoint(rows, z, features, y, np.zeros(shape), rest, np.inf, fixed=fixed)
-        solution = np.concatenate([factor.solution(fixed.T @ (y - features @ output)), output])
+        solution = np.concatenate([factor.solution(seen - taken @ output), output])
         residual = rest - basis @ projected
         value = 0.5 * float(np.sum(residual**2)) / len(y)
         return ProjectedPoint(rows, z, basis, y, solution, residual, value, fixed=fixed)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from planted.solvers._projection import ProjectedPoint, SeparableRows
 
 _PRODUCTS = 100
+# The least eigenvalue of products of columns, relative to the largest, from which a basis follows to rounding.
+_INDEPENDENT = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +88,9 @@ class Products:
         size, output = float(np.max(np.abs(rows))) or 1.0, self.point.output.astype(np.float32)
         change = ((self.X @ (rows / size).astype(np.float32).T) * self.slope) @ output.T
         for basis in self.columns:
-            change -= basis @ (basis.T @ change)
+            # A product with a vector takes half as long as one with a matrix of one column.
+            for column in change.T:
+                column -= basis @ (basis.T @ column)
         product = ((change @ output) * self.slope).T @ self.X
         return size / len(self.X) * product.astype(np.float64) + self.decay * rows
 
@@ -109,3 +113,28 @@ class Products:
             size, before = float(np.sum(left * turned)), size
             along = turned + size / before * along
         return move
+
+
+def independent_columns(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+    """An orthonormal basis, right singular vectors, singular values and sizes of columns (n, c) far from dependent.
+
+    The columns are basis · values · right · sizes. They follow from their products, in a quarter of the time of a
+    decomposition of the columns themselves. None where too many digits would be lost.
+
+    >>> basis, right, values, size = independent_columns(np.array([[3.0, 0.0], [0.0, 2.0], [0.0, 0.0]]))
+    >>> basis * values @ right * size
+    array([[3., 0.],
+           [0., 2.],
+           [0., 0.]])
+    >>> independent_columns(np.ones((3, 2))) is None
+    True
+    """
+    products = columns.T @ columns
+    size = np.sqrt(np.diagonal(products))
+    if len(columns) < len(size) or not size.all():
+        return None
+    squares, vectors = np.linalg.eigh(products / np.outer(size, size))
+    if not squares[0] > _INDEPENDENT * squares[-1]:
+        return None
+    values = np.sqrt(squares)
+    return columns @ (vectors / values / size[:, None]), vectors.T, values, size
