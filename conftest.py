@@ -96,6 +96,9 @@ def _give_back() -> None:
         trim(0)
 
 
+# How often garbage is looked for in tests.
+_GARBAGE = 50_000, 20, 50
+
 # Modules and tests stay: nobody looks for garbage among them while they are collected.
 gc.disable()
 
@@ -104,7 +107,7 @@ def pytest_collection_finish() -> None:
     """Look for garbage less often: tracing makes many objects, and what is there before the first test stays."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(*_GARBAGE)
     gc.enable()
 
 
@@ -113,8 +116,9 @@ def _too_many_maps() -> bool:
 
 
 def pytest_runtest_teardown() -> None:
-    """Drop compiled programs when they hold too much."""
+    """Drop compiled programs when they hold too much, and look for garbage as before the test's commands changed it."""
     global _tests_run, _bytes_after_clearing
+    gc.set_threshold(*_GARBAGE)
     _tests_run += 1
     if _resident() > max(_BYTES_ALLOWED, _bytes_after_clearing + _MARGIN) or _too_many_maps():
         jax.clear_caches()
