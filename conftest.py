@@ -36,6 +36,7 @@ os.environ["PLANTED_CACHE"] = "0"
 
 import jax
 import pytest
+from jax._src import compiler
 from jax._src.interpreters import mlir
 
 # Every compiled program holds about ten maps, and Linux allows a process 65,530; beyond, the compiler crashes.
@@ -68,6 +69,20 @@ def _shared_context() -> Any:
 
 mlir.make_ir_context = _shared_context
 
+# Of a descent, which is run for thousands of steps, the optimisations do save more than they cost.
+_DESCENTS = ("jit__advance",)
+_compile = compiler.backend_compile_and_load
+
+
+def _compile_descents_well(backend: Any, module: Any, devices: Any, options: Any, callbacks: Any) -> Any:
+    """The program, optimised where it is run for long."""
+    if str(module.operation.attributes["sym_name"]).strip('"').startswith(_DESCENTS):
+        options.executable_build_options.debug_options.xla_backend_optimization_level = 1
+    return _compile(backend, module, devices, options, callbacks)
+
+
+compiler.backend_compile_and_load = _compile_descents_well
+
 
 def _resident() -> int:
     """Bytes of this process that lie in memory; 0 where the system does not say."""
@@ -81,11 +96,19 @@ def _give_back() -> None:
         trim(0)
 
 
+# How often garbage is looked for in tests.
+_GARBAGE = 50_000, 20, 50
+
+# Modules and tests stay: nobody looks for garbage among them while they are collected.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Look for garbage less often: tracing makes many objects, and what is there before the first test stays."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(*_GARBAGE)
+    gc.enable()
 
 
 def _too_many_maps() -> bool:
@@ -93,8 +116,9 @@ def _too_many_maps() -> bool:
 
 
 def pytest_runtest_teardown() -> None:
-    """Drop compiled programs when they hold too much."""
+    """Drop compiled programs when they hold too much, and look for garbage as before the test's commands changed it."""
     global _tests_run, _bytes_after_clearing
+    gc.set_threshold(*_GARBAGE)
     _tests_run += 1
     if _resident() > max(_BYTES_ALLOWED, _bytes_after_clearing + _MARGIN) or _too_many_maps():
         jax.clear_caches()

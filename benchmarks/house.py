@@ -56,6 +56,7 @@ import tempfile
 import threading
 import tokenize
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -102,9 +103,27 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax of a file."""
+    return ast.parse(path.read_text())
+
+
+def parts_of(node: ast.AST) -> Iterator[ast.AST]:
+    """What lies directly below a node, but for expressions: no statement lies in one."""
+    return (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Everything below a node, but for expressions."""
+    for child in parts_of(node):
+        yield child
+        yield from statements(child)
+
+
 def functions_with_names(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
     """Every function below a node, with its qualified name."""
-    for child in ast.iter_child_nodes(node):
+    for child in parts_of(node):
         name = prefix
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             name = f"{prefix}{child.name}"
@@ -129,7 +148,7 @@ def wide_functions(src: Path) -> list[dict[str, Any]]:
         relative = path.relative_to(src)
         if room_of(relative) == "cli":
             continue
-        for name, function in functions_with_names(ast.parse(path.read_text())):
+        for name, function in functions_with_names(tree_of(path)):
             count = n_parameters(function)
             if count >= WIDE and function.name != "__init__":
                 wide.append({"file": str(relative), "line": function.lineno, "function": name, "parameters": count})
@@ -157,7 +176,7 @@ def private_imports(src: Path) -> list[dict[str, Any]]:
     for path in sources(src):
         relative = path.relative_to(src)
         package = [PACKAGE, *relative.parts[:-1]]
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in statements(tree_of(path)):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 paths = imported_paths(node, package)
                 names = sum(enters_privately(parts, room_of(relative)) for parts in paths)
@@ -177,6 +196,10 @@ def vague_words(src: Path) -> tuple[int, dict[str, int]]:
     lines: dict[str, set[tuple[Path, int]]] = {word: set() for word in WORDS}
     for path in sources(src):
         with tokenize.open(path) as file:
+            text = file.read()
+            if not any(word in text for word in WORDS):
+                continue
+            file.seek(0)
             for token in tokenize.generate_tokens(file.readline):
                 if token.type == tokenize.NAME and token.string in lines:
                     lines[token.string].add((path, token.start[0]))

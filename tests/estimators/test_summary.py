@@ -93,13 +93,18 @@ def test_the_logger_says_what_is_done(caplog):
     assert words[-1].startswith(f"{est.result_.status}: ")
 
 
-def test_coefficients_of_a_linear_function_are_said_to_be_per_standard_deviation():
-    y = X @ (np.array([1.0, 2.0, 3.0]) / SCALE) + 0.5 * RNG.standard_normal(400)
+@pytest.fixture(scope="module")
+def line():
+    y = X @ (np.array([1.0, 2.0, 3.0]) / SCALE) + 0.5 * np.random.default_rng(2).standard_normal(400)
     est = PlantedRegressor(activation="relu", fit_bias=False, random_state=0).fit(X, y, names=NAMES)
     assert est.network_.n_hidden == 0
-    summary = est.summary()
+    return est
+
+
+def test_coefficients_of_a_linear_function_are_said_to_be_per_standard_deviation(line):
+    summary = line.summary()
     made = np.array([summary.shared[f"linear: {name}"][0] for name in NAMES])
-    np.testing.assert_allclose((X / X.std(axis=0)) @ made, est.predict(X) - est.network_.intercept, atol=1e-9)
+    np.testing.assert_allclose((X / X.std(axis=0)) @ made, line.predict(X) - line.network_.intercept, atol=1e-9)
     assert summary.notes == ["coefficients are per standard deviation of an input"]
 
 
@@ -160,16 +165,14 @@ def test_a_constant_input_has_no_spread_whatever_the_weights():
     assert (shown.mean[1], shown.scale[1]) == (3.3, 0.0)
 
 
-def test_scores_to_first_order_are_said_to_be(fitted, tmp_path):
+def test_scores_to_first_order_are_said_to_be(fitted, line, tmp_path):
     words = "(to first order, without refits)"
-    line = next(line for line in fitted.summary().head if "left out one by one" in line)
-    assert re.search(rf"one by one: this network [\d.]+ {re.escape(words)}, one linear function [\d.]+, the mean", line)
+    said = next(words for words in fitted.summary().head if "left out one by one" in words)
+    assert re.search(rf"one by one: this network [\d.]+ {re.escape(words)}, one linear function [\d.]+, the mean", said)
     page = fitted.report(tmp_path / "page.html").read_text()
     assert f"R² of rows left out one by one, this network {words}" in page
     assert f"a linear function {words}" not in page
     # Of a linear function they are exact.
-    line = PlantedRegressor(random_state=0).fit(X, X @ [1.0, 0.1, 2.0] + RNG.standard_normal(400))
-    assert line.network_.n_hidden == 0
     assert words not in str(line.summary())
     assert words not in line.report(tmp_path / "line.html").read_text()
 

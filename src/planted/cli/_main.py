@@ -5,7 +5,8 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -59,6 +60,12 @@ def _options(
         log.setLevel(logging.INFO)
 
 
+@cache
+def _command() -> Any:
+    """The parser of all commands, which takes a tenth of a second to set up."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its status; errors are one sentence on standard error.
 
@@ -70,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
     atexit.register(gc.freeze)
     try:
         given = sys.argv[1:] if arguments is None else arguments
-        status = app(args=given or ["--help"], standalone_mode=False)
+        status = _command()(args=given or ["--help"], standalone_mode=False)
         if status == INTERRUPTED:
             _say("interrupted: nothing was written", status)
     except KeyboardInterrupt:
