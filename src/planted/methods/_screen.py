@@ -170,7 +170,9 @@ class Path:
         A neuron with several kinks lends one with each of them.
         """
         hidden, kinks = other.at(width).hidden, other.shape.activation.kinks
-        if len(kinks) > 1 and self.shape.bias and other.shape.bias:
+        if self.family.shape == other.family.shape:
+            hidden = self.family.near_scale / other.family.near_scale * hidden
+        elif len(kinks) > 1 and self.shape.bias and other.shape.bias:
             hidden = np.concatenate([hidden - kink * np.eye(hidden.shape[1])[-1] for kink in kinks])
         made = self._best(self._descend(hidden))
         if made.width > width:
