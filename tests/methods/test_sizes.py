@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from planted.datasets import make_planted
-from planted.methods import Problem
+from planted.methods import Free, Problem
 from planted.methods._choose import _Contest
 from planted.methods._comparison import Entry
 from planted.methods._question import Question
@@ -60,14 +60,14 @@ def test_neurons_become_fewer_once_and_no_more_where_fewer_are_clearly_better(mo
 
 def test_a_kind_that_is_far_behind_in_the_first_fold_is_fitted_to_no_other():
     """Inputs away from zero need biases."""
-    contest, family = contest_of(shift=2.0)
+    contest, family = contest_of(shift=1.0)
     contest.wide(family, 2)
-    free = contest.question.parts(3)[0]
+    free = Free(intercept=True)
     sigmoid = family.members[1]
     assert len(contest.table.folds) > 1
     assert contest.plainly_less(family, sigmoid, 2, free)
     assert contest.dropped[-1].activation is sigmoid.activation
     assert (contest.dropped[-1].free, contest.dropped[-1].why) == (free, LESS)
-    assert not contest.plainly_less(family, family.members[0], 2, free)
+    assert not contest.plainly_less(family, sigmoid, 2, Free(bias=True))
     made = [contest.path(family, fold).made for fold in range(len(contest.table.folds))]
     assert [len(fits) for fits in made[1:]] == [0] * (len(made) - 1)

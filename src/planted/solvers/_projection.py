@@ -118,8 +118,8 @@ class SeparableRows:
         columns, y = self._weighted
         quick = independent_columns(columns)
         factor = _Factor.of(columns) if quick is None else _Factor(quick[0], None, *quick[1:])
-        seen = factor.basis.T @ y
-        return factor, y, seen, y - factor.basis @ seen
+        inside = factor.basis.T @ y
+        return factor, y, inside, y - factor.basis @ inside
 
     @cached_property
     def rough(self) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
@@ -132,7 +132,7 @@ class SeparableRows:
 
     def _beside_many(self, rows: np.ndarray) -> ProjectedPoint:
         """The loss at hidden rows (k, q), the nuisance columns being factored already."""
-        factor, y, seen, rest = self._factored
+        factor, y, inside, rest = self._factored
         fixed = factor.basis
         z = self.X @ rows.T
         features = self.features(z)
@@ -152,7 +152,7 @@ class SeparableRows:
         output = neurons.solution(projected)
         if not np.isfinite(output).all():
             return ProjectedPoint(rows, z, features, y, np.zeros(shape), rest, np.inf, fixed=fixed)
-        solution = np.concatenate([factor.solution(seen - taken @ output), output])
+        solution = np.concatenate([factor.solution(inside - taken @ output), output])
         residual = rest - basis @ projected
         value = 0.5 * float(np.sum(residual**2)) / len(y)
         return ProjectedPoint(rows, z, basis, y, solution, residual, value, fixed=fixed)
