@@ -20,7 +20,9 @@ from planted.methods._families import families
 from planted.methods._reason import reason_of
 from planted.methods._screen_rows import Table
 from planted.methods._small_table import explaining
+from planted.methods._squares import square_rows
 from planted.objectives import Squared
+from planted.solvers import SeparableRows
 
 
 def rows(n=700, d=3, seed=0):
@@ -50,6 +52,24 @@ def test_the_kind_of_network_is_read_off_rows_without_noise(activation, bias, in
     chosen = choose(Problem.of(X, teacher.predict(X), 1), Question()).chosen
     assert (chosen.activation.name, chosen.n_hidden) == (activation, 2)
     assert chosen.free == Free(bias, bool(intercept), skip)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_squares_begin_from_the_matrix_that_explains_rows_best(seed):
+    """Descents of more squares than there are end late: smooth neurons explained these rows to rounding before."""
+    X = rows(seed=seed)
+    y = activations.get("quadratic")(X @ WEIGHTS.T) @ OUTPUT
+    assert choose(Problem.of(X, y, 1), Question()).chosen.name == "2 quadratic neurons"
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_rows_of_squares_span_those_of_the_teacher(outputs):
+    X, W = rows(60, 4), rows(2, 4, 1)
+    weight = np.sqrt(np.arange(1, 61))
+    y = (X @ W.T) ** 2 @ np.array([[1.0, -0.5], [-2.0, 1.0]])[:, :outputs] + X[:, :1]
+    made = square_rows(SeparableRows(X, X, y, activations.get("quadratic"), weight), 2)
+    assert made.T @ (made @ W.T) == pytest.approx(W.T)
+    assert square_rows(SeparableRows(X[:19], X[:19], y[:19], activations.get("quadratic")), 2) is None
 
 
 def test_noisy_rows_of_a_kink_are_not_taken_for_a_smooth_relative():

@@ -18,6 +18,7 @@ from planted.methods._orient import orientation
 from planted.methods._problem import Free
 from planted.methods._screen_directions import directed_rows, glimpse
 from planted.methods._screen_rows import MANY_INPUTS, Fitted, Shape, Table
+from planted.methods._squares import square_rows
 from planted.numerics import random
 from planted.numerics.deadline import passed
 from planted.solvers import SeparableRows, variable_projection
@@ -87,12 +88,15 @@ class Path:
         return self.table.separable(shape, self.fold[0][:count])
 
     def fresh(self, width: int) -> Fitted:
-        """A network of this width from a random start; it replaces one that explains its rows less well."""
+        """A network of this width from a new start; it replaces one that explains its rows less well."""
         rank, key = self.table.space(self.shape.bias).rank, random.fold_in(self.key, width)
         if self.near is not None:
             return self._best(self._descend(self.family.near_scale * self.near.at(width).hidden))
         if self.directed:
             return self._best(self._descend(self._directed(width, key)))
+        squares = square_rows(self._train(self.shape, width), width) if self.family.name == "quadratic" else None
+        if squares is not None:
+            return self._best(self._descend(squares))
         hidden = random_rows(key, width, rank)
         if self.shape.bias:
             hidden = np.column_stack([hidden, _BIAS * random.normal(random.fold_in(key, 1), (width,))])

@@ -1,7 +1,7 @@
-r"""Squares that nearly cancel: of all networks Σ_i a_i (w_i·x + b_i)² that are one function, one with orthogonal rows.
+r"""Networks of squares as matrices: where a search begins, and one with orthogonal rows where squares nearly cancel.
 
-The function is that of the matrix M = Wᵀ diag(a) W, of which any W with the same matrix is as good. With outputs of
-both signs W may run away along hyperbolic rotations without a change of the function, until rounding hides what the
+The function Σ_i a_i (w_i·x + b_i)² is that of the matrix M = Wᵀ diag(a) W, of which any W with the same matrix is as
+good, and M itself is found by linear least squares. With outputs of both signs W may run away along hyperbolic rotations without a change of the function, until rounding hides what the
 rows determine. The eigenvectors of M, inputs being in units of their root mean squares, have no such terms.
 """
 
@@ -11,9 +11,39 @@ import numpy as np
 
 from planted.methods._problem import Problem
 from planted.networks import Network
+from planted.numerics.decompositions import least_squares
+from planted.solvers import SeparableRows
 
 # Terms that are so many times as large as what they add up to nearly cancel.
 _CANCELLING = 10.0
+# Rows that each product of two inputs needs.
+_ROWS_PER_PRODUCT = 2
+
+
+def square_rows(rows: SeparableRows, width: int) -> np.ndarray | None:
+    """Hidden rows (width, q) of the squares that explain rows best: leading eigenvectors of the best matrices.
+
+    For several outputs o they are those of Σ_o M_o². None where products of inputs are many for the rows.
+
+    >>> from planted import activations
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> rows = SeparableRows(X, np.ones((50, 1)), (X[:, :1] + X[:, 1:2]) ** 2, activations.get("quadratic"))
+    >>> np.abs(square_rows(rows, 1)).round(6) + 0.0
+    array([[0.707107, 0.707107, 0.      ]])
+    """
+    n, q = rows.X.shape
+    first, second = np.triu_indices(q)
+    if len(first) * _ROWS_PER_PRODUCT > n or width > q:
+        return None
+    columns, y = np.column_stack([rows.X[:, first] * rows.X[:, second], rows.nuisance]), rows.y
+    if rows.weight is not None:
+        columns, y = columns * rows.weight[:, None], y * rows.weight[:, None]
+    solution = least_squares(columns, y, 1e-12)[: len(first)]
+    matrices = np.zeros((y.shape[1], q, q))
+    matrices[:, first, second] = solution.T
+    matrices = (matrices + matrices.transpose(0, 2, 1)) / 2
+    values, vectors = np.linalg.eigh(np.einsum("oab,obc->ac", matrices, matrices))
+    return vectors[:, np.argsort(-values, kind="stable")[:width]].T
 
 
 def orthogonal_squares(problem: Problem, network: Network) -> Network:
