@@ -1,8 +1,9 @@
 r"""Networks of squares as matrices: where a search begins, and one with orthogonal rows where squares nearly cancel.
 
 The function Σ_i a_i (w_i·x + b_i)² is that of the matrix M = Wᵀ diag(a) W, of which any W with the same matrix is as
-good, and M itself is found by linear least squares. With outputs of both signs W may run away along hyperbolic rotations without a change of the function, until rounding hides what the
-rows determine. The eigenvectors of M, inputs being in units of their root mean squares, have no such terms.
+good, and M itself is found by linear least squares. With outputs of both signs W may run away along hyperbolic
+rotations without a change of the function, until rounding hides what the rows determine. The eigenvectors of M, inputs
+being in units of their root mean squares, have no such terms.
 """
 
 from __future__ import annotations
