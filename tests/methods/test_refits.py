@@ -45,7 +45,7 @@ def test_a_neuron_that_fits_the_noise_of_few_rows_is_scored_as_fresh_rows_score_
     result = PlantedRegressor(1, "tanh", **known).fit(X, y).result_
     assert result.status == "ambiguous"
     assert "worse than the mean" in result.reason
-    assert "only noise" not in result.reason
+    assert "there is only noise" not in result.reason
     network = result.network
     true = np.mean((network.predict(fresh) - fresh_y) ** 2) / np.var(y)
     first_order = LeftOut.of(Observations(X, y), 100)

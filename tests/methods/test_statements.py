@@ -28,17 +28,19 @@ from planted.methods import (
     recover,
     refine,
 )
-from planted.methods._baselines import LeftOut, compared
+from planted.methods._baselines import LeftOut, compared, linear_p_value
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import dependence_advice, dependence_words, shortest_weights
 from planted.methods._errors import errors_of, uneven_noise
 from planted.methods._facts import Cause
+from planted.methods._finish import _odd_rows
 from planted.methods._label_causes import label_cause
 from planted.methods._label_finish import recover_labels
 from planted.methods._label_held_out import label_held_out
 from planted.methods._residual_test import residual_p_value
 from planted.methods._smaller import fewer_neurons
 from planted.methods._squares import orthogonal_squares
+from planted.networks import residual_sizes
 from planted.rows import Survey
 from planted.solvers import lbfgs
 
@@ -571,3 +573,37 @@ def test_the_size_of_the_noise_allows_for_the_numbers_that_were_fitted():
         facts = recover(Problem.of(data.X, data.y, 1), Start(data.teacher, "squared"), 0.0).verdict.facts
         said.append(float(re.search(r"standard deviation is ([\d.]+)", facts.noise)[1]))
     assert np.mean(said) == pytest.approx(0.3, rel=0.06), said
+
+
+def test_noise_beside_neurons_that_cancel_is_not_called_rounding():
+    draws = np.random.default_rng(0)
+    X = draws.standard_normal((400, 2))
+    network = Network([[1.0, 0.0], [-1.0, 1e-6]], [1e6, 1e6], "erf")
+    clean = network.predict(X)
+    noisy = Observations(X, clean + 0.1 * draws.standard_normal(400))
+    assert np.mean(residual_sizes(network, noisy.X, noisy.y) > 1e-5) < 0.1
+    assert _odd_rows(network, noisy) == ""
+    assert _odd_rows(network, Observations(X, clean + 0.1 * (np.arange(400) < 3))) == "3 of 400 rows"
+
+
+@pytest.mark.parametrize("seed", [21, 22])
+def test_neurons_that_few_rows_cannot_determine_are_not_compared(seed):
+    """They explained every row of a linear function by chance: more numbers than rows to fit."""
+    draws = np.random.default_rng(seed)
+    X = draws.standard_normal((90, 60))
+    est = PlantedRegressor(random_state=0).fit(X, X[:, 0] + 0.1 * draws.standard_normal(90))
+    assert est.network_.n_hidden == 0
+    assert "one linear function" in est.result_.reason
+    fresh = draws.standard_normal((1000, 60))
+    assert est.score(fresh, fresh[:, 0]) > 0.9
+
+
+def test_one_input_that_goes_with_the_target_is_seen_among_more_inputs_than_rows():
+    draws = np.random.default_rng(21)
+    X = draws.standard_normal((30, 60))
+    assert linear_p_value(X, X[:, 0] + 0.1 * draws.standard_normal(30)) < 1e-9
+    tables = [(draws.standard_normal((30, 60)), draws.standard_normal(30)) for _ in range(200)]
+    # 5 % of 200 have a standard deviation of 3.
+    assert sum(linear_p_value(*table) < 0.05 for table in tables) <= 20
+    est = PlantedRegressor(random_state=0).fit(X, X[:, 0] + 0.1 * draws.standard_normal(30))
+    assert "they are not only noise" in est.result_.reason

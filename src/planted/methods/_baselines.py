@@ -221,10 +221,10 @@ def compared(left: LeftOut, network: Predicting, n_parameters: int, *, intercept
 
 
 def linear_p_value(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """p-value of the F-test that targets y (n,) or (n, m) have a mean only and no linear function of inputs X (n, ...).
+    """p-value of F-tests that targets y (n,) or (n, m) have a mean only and no linear function of inputs X (n, ...).
 
-    Of several targets the least, times their number. A row of weight w counts like w equal rows; NaN where rows are too
-    few.
+    One is of all inputs, where rows are more, and one of each input: the least, times the number of tests. Of several
+    targets the least, times theirs. A row of weight w counts like w equal rows; NaN where rows are too few.
 
     >>> X = np.random.default_rng(0).standard_normal((100, 2))
     >>> linear_p_value(X, X[:, 0] + np.sin(99 * X[:, 1])) < 1e-9
@@ -238,15 +238,22 @@ def linear_p_value(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = Non
     )
     scale = np.linalg.norm(inputs, axis=0)
     inputs = inputs / np.where(scale > 0, scale, 1.0)
+    total = np.sum(targets**2, axis=0)
     values, vectors = np.linalg.eigh(inputs.T @ inputs)
     known = values > _VANISHING * max(float(values[-1]), 1e-300)
     basis, rank = inputs @ (vectors[:, known] / np.sqrt(values[known])), int(np.sum(known))
-    total = np.sum(targets**2, axis=0)
-    fitted = np.sum((basis.T @ targets) ** 2, axis=0)
-    if n <= rank + 1 or not rank or not np.all(total > 0):
+    if n <= 2 or not rank or not np.all(total > 0):
         return np.nan
-    ratio = (fitted / rank) / np.maximum((total - fitted) / (n - rank - 1), 1e-300)
-    return min(1.0, float(np.min(f_distribution.sf(ratio, rank, n - rank - 1))) * len(total))
+    least = [_f_test((inputs[:, scale > 0].T @ targets) ** 2, total, 1, n) * int(np.sum(scale > 0))]
+    if n > rank + 1 > 2:
+        least.append(_f_test(np.sum((basis.T @ targets) ** 2, axis=0), total, rank, n))
+    return min(1.0, min(least) * len(least) * len(total))
+
+
+def _f_test(fitted: np.ndarray, total: np.ndarray, numbers: int, n: float) -> float:
+    """The least p-value of sums of squares `fitted` of `total`, explained by so many numbers in n rows."""
+    ratio = (fitted / numbers) / np.maximum((total - fitted) / (n - numbers - 1), 1e-300)
+    return float(np.min(f_distribution.sf(ratio, numbers, n - numbers - 1)))
 
 
 def network_is_curved(network: Predicting) -> bool:

@@ -91,10 +91,10 @@ class _Contest(Sizes):
         finalists = self.linear_finalists()
         if not any(self.exact(entry) for entry in finalists):
             alive = self.explaining_all() or self.compare_families()
-            wide = self.wider(alive)
+            wide = self.wider(alive) if alive else None
             if wide is not None:
                 return wide
-            for family in self.sized(alive):
+            for family in self.sized(alive) if alive else ():
                 best = self.on_more_rows(self.simplest_of(family))
                 finalists.append(best if passed() else self.pruned(best))
         chosen = self.settled(finalists)
@@ -130,13 +130,18 @@ class _Contest(Sizes):
         return [family] if self.exact(self.wide(family, fitted.width)) else []
 
     def compare_families(self) -> list[Family]:
-        """Fit every family at a first width; those that are not far behind."""
+        """Fit every family at a first width; those that are not far behind.
+
+        None where the rows to fit determine no neuron: it would explain them by chance.
+        """
         given = self.question.n_hidden
         alive: list[Family] = []
         for family in self.question.families(self.d):
             if passed() and alive:
                 break
             path = self.path(family, 0)
+            if given is None and not path.determined:
+                continue
             few = path.n_inputs < MANY_INPUTS
             spare, first = (_SPARE, FIRST_WIDTH) if few else (_SPARE_OF_MANY, _FIRST_OF_MANY)
             width = given or max(1, min(first, self.most(family), len(path.fold[0]) // (spare * path.n_inputs)))
@@ -157,7 +162,7 @@ class _Contest(Sizes):
                 retried = kinked is not family and self.exact(self.again(kinked, width, ATTEMPTS))
                 alive = [kinked if retried else family]
                 break
-        return self.near_best(alive)
+        return self.near_best(alive) if alive else []
 
     def wider(self, alive: list[Family]) -> Choice | None:
         """The answer of the width search, where the best candidate cannot be doubled at a bearable cost."""

@@ -82,6 +82,11 @@ class Path:
         numbers = m * (len(self.fold[0]) / _MARGIN - self.shape.constant - rank * self.shape.linear)
         return max(0, int(numbers / (self.n_inputs + m)))
 
+    @property
+    def determined(self) -> bool:
+        """Whether the rows to fit are enough for one neuron without other parts."""
+        return len(self.fold[0]) >= _MARGIN * (self.table.space(False).rank + self.table.n_outputs)
+
     def _train(self, shape: Shape, width: int, least: int = _LEAST_ROWS) -> SeparableRows:
         """Rows to fit a network of this width to: so many a number, which is enough to tell candidates apart."""
         count = max(least, _ROWS_PER_NUMBER * width * self.n_inputs)

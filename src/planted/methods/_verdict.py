@@ -235,13 +235,13 @@ def _beside_linear(facts: Facts) -> str:
 def _dependence(facts: Facts) -> str:
     """What is known of a dependence on the inputs where nothing is clearly better than the mean."""
     best = np.nanmin([facts.network_loss, facts.linear_loss, facts.mean_loss])
-    if 0 < facts.different_rows < TELLING_ROWS:
-        return f"{facts.different_rows} distinct rows are too few to tell a dependence on the inputs from noise"
     if facts.linear_p_value < LEVEL:
         return (
             "what these rows depend on was not found, but they are not only noise, since a linear function fits them "
             f"better than chance would (p = {facts.linear_p_value:.1g}, level {LEVEL:g})"
         )
+    if 0 < facts.different_rows < TELLING_ROWS:
+        return f"{facts.different_rows} distinct rows are too few to tell a dependence on the inputs from noise"
     if facts.crowded or best < (1 - WORTH) * facts.mean_loss:
         return "these rows are too few to tell a dependence on the inputs from noise"
     if facts.late or not np.isfinite(facts.linear_p_value + facts.p_value):
