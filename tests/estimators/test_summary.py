@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, datasets, match
+from planted.estimators._summary import _neuron_notes
 from planted.pages import evidence
 
 RNG = np.random.default_rng(1)
@@ -186,10 +187,22 @@ def test_scores_of_labels_to_first_order_are_said_to_be(tmp_path):
     assert "a linear function (to first order, without refits)" in page
 
 
-def test_what_active_means_is_said_of_neurons_with_two_ends():
-    from planted import Network
-    from planted.estimators._summary import _neuron_notes
+def _notes(network, X):
+    return _neuron_notes(network, evidence(network, X, network.predict(X), fitted=False), 0)
 
-    parts = [{"active in": 0.1}]
-    assert any("on its slope" in note for note in _neuron_notes(Network([[1.0]], [1.0], "sigmoid"), parts, 0))
-    assert not any("on its slope" in note for note in _neuron_notes(Network([[1.0]], [1.0], "relu"), parts, 0))
+
+def test_what_active_means_is_said_of_neurons_with_two_ends():
+    assert any("on its slope" in note for note in _notes(Network([[1.0, 0, 0]], [1.0], "sigmoid"), X))
+    assert not any("on its slope" in note for note in _notes(Network([[1.0, 0, 0]], [1.0], "relu"), X))
+
+
+@pytest.mark.parametrize("activation", ["relu", "abs", "leaky_relu", "squared_relu"])
+def test_only_neurons_whose_kink_no_row_passes_are_called_linear(activation):
+    """An abs neuron has a slope on either side of its kink."""
+    network = Network([[1.0, 0.5], [1.0, -1.0]], [3.0, 1.0], activation)
+    size = np.abs(X[:, 0])
+    inputs = np.column_stack([size + 0.5, size])
+    inputs[:2, 1] += [1, 2]
+    said = [note for note in _notes(network, inputs) if "active" in note]
+    kind = "never silent" if activation == "squared_relu" else "linear"
+    assert said == [f"neuron 1: active in every row, so {kind} on these rows"]

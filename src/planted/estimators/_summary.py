@@ -18,7 +18,8 @@ from planted.networks import ConvNetwork
 from planted.pages import displayed
 
 _COLUMNS, _NEURONS, _INPUTS = 4, 12, 24
-_ALWAYS = 0.9995
+# A share of rows that is all of them, but for rounding.
+_ALWAYS = 1 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +144,7 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
         made = unit_scaled(network, shown.scale, errors)
         own, hidden = made.errors, _hidden(made.network, names)
         columns = partial(_neurons, estimator, made.network, names)
-        notes = _neuron_notes(made.network, columns(own)[0], len(hidden))
+        notes = _neuron_notes(made.network, shown, len(hidden))
     parts, shared = columns(own)
     intervals = columns({name: reach[name] * own[name] for name in own}) if reach else None
     if level is not None and intervals is not None:
@@ -178,23 +179,34 @@ def _neurons(
     return parts, _shared(net, spread, names, outputs)
 
 
-def _neuron_notes(net: Any, parts: list[dict[str, Any]], hidden: int) -> list[str]:
+def _neuron_notes(net: Any, shown: Any, hidden: int) -> list[str]:
     """What the columns of neurons mean, and how many inputs are left out of them."""
-    notes = [] if parts or net.skip is None else ["coefficients are per standard deviation of an input"]
-    if parts:
-        notes += ["weights are per standard deviation of an input" + (
+    if not net.n_hidden:
+        notes = [] if net.skip is None else ["coefficients are per standard deviation of an input"]
+    else:
+        notes = ["weights are per standard deviation of an input" + (
             ", of length one together; the output carries the rest" if net.activation.homogeneity is not None else ""
         )]  # fmt: skip
         if np.all(np.isfinite(net.activation.range)):
             notes.append("a neuron is active in rows on its slope, not in those where it stays at one of its ends")
-        always = [str(place + 1) for place, part in enumerate(parts) if part["active in"] > _ALWAYS]
-        if always and net.activation.name in ("relu", "leaky_relu", "abs", "squared_relu", "relu6"):
-            several = "s" * (len(always) > 1)
-            kind = "linear" if net.activation.name in ("relu", "leaky_relu", "abs") else "never silent"
-            notes.append(f"neuron{several} {', '.join(always)}: active in every row, so {kind} on these rows")
+        ranking = np.argsort(-shown.strength, kind="stable")
+        always = shown.active[ranking] > _ALWAYS
+        notes += _in_every_row(always & shown.straight[ranking], "linear")
+        if net.activation.name == "squared_relu":
+            notes += _in_every_row(always, "never silent")
     return notes + [
         f"{count_of(hidden, 'input with smaller weights is', 'inputs with smaller weights are')} not shown"
     ] * (hidden > 0)
+
+
+def _in_every_row(these: np.ndarray, kind: str) -> list[str]:
+    """What neurons that are active in every row are, in words; nothing if there are none."""
+    places = np.flatnonzero(these) + 1
+    if not len(places):
+        return []
+    return [
+        f"neuron{'s' * (len(places) > 1)} {', '.join(map(str, places))}: active in every row, so {kind} on these rows"
+    ]
 
 
 def _outputs(estimator: Any, network: Any) -> list[str]:

@@ -18,6 +18,7 @@ _FLAT = 0.01
 _FULL_LEVERAGE = 1 - 1e-6
 _LEAST_VARIANCE = 0.05
 _EQUAL = 1e-12
+_PIECEWISE_LINEAR = ("relu", "leaky_relu", "abs", "relu6", "hard_tanh", "hard_sigmoid")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,9 @@ class Evidence:
     active : array (k,)
         Share of rows, by their weight, in which each neuron is active: its slope is more than a hundredth of its
         largest one.
+    straight : array (k,)
+        Whether each neuron is linear in all rows: its activation is piecewise linear and they are on one side of every
+        kink.
     mean, scale : arrays (d,)
         Mean and standard deviation of each input, over all rows by their weight.
     positions, response, partial, shares : arrays (k, b)
@@ -58,6 +62,7 @@ class Evidence:
     strength: np.ndarray
     leading: np.ndarray
     active: np.ndarray
+    straight: np.ndarray
     mean: np.ndarray
     scale: np.ndarray
     positions: np.ndarray
@@ -199,7 +204,9 @@ def _over_all(network: Any, X: np.ndarray, weight: np.ndarray) -> dict[str, np.n
     # From the first row on, so that the mean of a constant input is that constant to the last digit.
     first = X[0].ravel()
     mean, value, largest = first, np.zeros(()), np.zeros(())
+    low, high = np.full((2, len(_leading(network)[0])), [[np.inf], [-np.inf]])
     for rows, z, share in _blocks(network, X, shares):
+        low, high = np.minimum(low, np.min(z, axis=0)), np.maximum(high, np.max(z, axis=0))
         mean, value = mean + share @ (rows - first), value + share @ np.asarray(network.activation(z))
         largest = np.maximum(largest, np.max(_slopes(network, z), axis=0, initial=0.0))
     scale, strength, active = np.zeros(()), np.zeros(()), np.zeros(())
@@ -208,7 +215,10 @@ def _over_all(network: Any, X: np.ndarray, weight: np.ndarray) -> dict[str, np.n
         strength = strength + share @ (np.asarray(network.activation(z)) - value) ** 2
         active = active + share @ (_slopes(network, z) > _FLAT * largest)
     strength = np.abs(_leading(network)[1]) * np.sqrt(strength)
-    return {"mean": mean, "scale": np.sqrt(scale), "strength": strength, "active": active}
+    between = [(low < kink) & (kink < high) for kink in network.activation.kinks]
+    curved = np.full(len(low), network.activation.name not in _PIECEWISE_LINEAR)
+    straight = ~np.any([curved, *between], axis=0)
+    return {"mean": mean, "scale": np.sqrt(scale), "strength": strength, "active": active, "straight": straight}
 
 
 def _blocks(network: Any, X: np.ndarray, share: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
