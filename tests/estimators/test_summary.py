@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, datasets, match
-from planted.estimators._summary import _neuron_notes
+from planted.estimators._summary import _hidden, _neuron_notes
 from planted.pages import evidence
 
 RNG = np.random.default_rng(1)
@@ -206,3 +206,9 @@ def test_only_neurons_whose_kink_no_row_passes_are_called_linear(activation):
     said = [note for note in _notes(network, inputs) if "active" in note]
     kind = "never silent" if activation == "squared_relu" else "linear"
     assert said == [f"neuron 1: active in every row, so {kind} on these rows"]
+
+
+def test_inputs_without_weights_are_not_said_to_be_hidden():
+    names = [f"x{i}" for i in range(60)]
+    assert _hidden(Network(np.zeros((0, 60)), [], intercept=2.0), names) == []
+    assert len(_hidden(Network(np.zeros((0, 60)), [], skip=np.arange(60.0)), names)) == 36

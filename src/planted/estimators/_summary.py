@@ -220,8 +220,8 @@ def _outputs(estimator: Any, network: Any) -> list[str]:
 
 
 def _hidden(network: Any, names: list[str]) -> list[str]:
-    """Inputs that are too many to be shown: those with the smallest weights."""
-    if len(names) <= _INPUTS:
+    """Inputs that are too many to be shown: those with the smallest weights, if there are any weights."""
+    if len(names) <= _INPUTS or (not network.n_hidden and network.skip is None):
         return []
     size = np.abs(network.weights).max(axis=0, initial=0.0)
     if network.skip is not None:
