@@ -15,7 +15,7 @@ from planted.certificates import unit_scaled
 from planted.estimators._scores import scores
 from planted.names import count_of
 from planted.networks import ConvNetwork
-from planted.pages import displayed
+from planted.pages import displayed, shown_errors
 
 _COLUMNS, _NEURONS, _INPUTS = 4, 12, 24
 # A share of rows that is all of them, but for rounding.
@@ -32,7 +32,7 @@ class Summary:
         The conclusion, the network, and how well it predicts.
     parts : list of dict
         One entry a neuron, strongest first: `strength`, `active`, and by the name of each parameter the value and its
-        standard error (None if it is not known).
+        standard error (None if it is not known, or if rounding is all that is left).
     shared : dict
         Parameters that belong to no neuron: intercepts and the linear part, values with standard errors.
     notes : list of str
@@ -41,6 +41,8 @@ class Summary:
         Of intervals, which are shown instead of standard errors then.
     intervals : tuple (list of dict, dict) or None
         The same as `parts` and `shared` with how far an interval reaches to either side; None without a level.
+    digits : int
+        Of numbers without an error.
     """
 
     head: list[str]
@@ -50,6 +52,7 @@ class Summary:
     level: float | None = None
     hidden: list[str] = field(default_factory=list)
     intervals: tuple[list[dict[str, Any]], dict[str, Any]] | None = None
+    digits: int = 4
 
     def as_dict(self) -> dict[str, Any]:
         """Neurons and shared parameters in JSON's types."""
@@ -93,7 +96,7 @@ class Summary:
 
     def _cell(self, value: float, error: float | None) -> str:
         if error is None:
-            return f"{value:+.4g}"
+            return f"{value:+.{self.digits}g}"
         if math.isinf(error):
             return f"{value:+.4g}, left open"
         if self.level is not None:
@@ -112,8 +115,8 @@ class Summary:
 def _with_error(value: float, error: float) -> str:
     """A value and its error, with two digits of the error.
 
-    >>> _with_error(0.66351, 0.00342), _with_error(-7.0, 1e-15)
-    ('+0.6635 ± 0.0034', '-7 ± 1e-15')
+    >>> _with_error(0.66351, 0.00342), _with_error(-7.0, 1e-9)
+    ('+0.6635 ± 0.0034', '-7 ± 1e-09')
     """
     decimals = 1 - math.floor(math.log10(error)) if error > 0 else 9
     if not 0 <= decimals <= 6 or abs(value) >= 1e6:
@@ -129,7 +132,7 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
     errors = result.uncertainty
     network = displayed(result.network, errors)
     names = list(getattr(estimator, "input_names_", ()))
-    own = {} if errors is None else errors.errors
+    own, estimate = ({}, {}) if errors is None else (errors.errors, errors.estimate)
     reach = {} if errors is None or level is None else errors.reach(level)
     hidden: list[str] = []
     columns: Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]
@@ -142,14 +145,18 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
         if len(names) != network.n_features:
             names = [f"x{i}" for i in range(network.n_features)]
         made = unit_scaled(network, shown.scale, errors)
-        own, hidden = made.errors, _hidden(made.network, names)
+        own, hidden, estimate = made.errors, _hidden(made.network, names), made.network.arrays()
         columns = partial(_neurons, estimator, made.network, names)
         notes = _neuron_notes(made.network, shown, len(hidden))
-    parts, shared = columns(own)
+    stated = shown_errors(own, estimate, result.verdict.facts.explained)
+    rounded = any(np.isnan(error).any() for error in stated.values())
+    if rounded and level is None:
+        notes = [*notes, "numbers without an error are known to rounding"]
+    parts, shared = columns(stated)
     intervals = columns({name: reach[name] * own[name] for name in own}) if reach else None
     if level is not None and intervals is not None:
         notes = [f"brackets hold {100 * level:g} % intervals for independent noise", *notes]
-    return Summary(_head(estimator), parts, shared, notes, level, hidden, intervals)
+    return Summary(_head(estimator), parts, shared, notes, level, hidden, intervals, 6 if rounded else 4)
 
 
 def _head(estimator: Any) -> list[str]:
@@ -272,4 +279,5 @@ def _columns(arrays: Any, spread: dict[str, Any]) -> tuple[list[Any], dict[str, 
 
 
 def _pair(values: Any, errors: Any, place: tuple[int, ...]) -> tuple[float, float | None]:
-    return float(np.asarray(values)[place]), None if errors is None else float(np.asarray(errors)[place])
+    error = math.nan if errors is None else float(np.asarray(errors)[place])
+    return float(np.asarray(values)[place]), None if math.isnan(error) else error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ _FULL_LEVERAGE = 1 - 1e-6
 _LEAST_VARIANCE = 0.05
 _EQUAL = 1e-12
 _PIECEWISE_LINEAR = ("relu", "leaky_relu", "abs", "relu6", "hard_tanh", "hard_sigmoid")
+# Parameters in units of the target, and errors that rounding may leave of numbers in one unit.
+_OF_TARGET, _ROUNDED = ("output", "intercept", "skip"), 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,3 +244,22 @@ def displayed(network: Kind | None, uncertainty: Any = None) -> Any:
     if uncertainty is not None:
         return uncertainty.network
     return None if network is None else network.canonical()
+
+
+def shown_errors(errors: Mapping[str, np.ndarray], estimate: Mapping[str, Any], exact: bool) -> dict[str, np.ndarray]:
+    """Standard errors to be shown; NaN for numbers known to rounding, where the fit is `exact`: nothing else is left.
+
+    Residuals of rounding are no noise, so that no standard error follows from them. Errors that are large for numbers
+    of the same unit are shown.
+
+    >>> shown_errors({"output": np.array([3e-17, 0.1])}, {"output": [0.8, 1.0]}, exact=True)
+    {'output': array([nan, 0.1])}
+    """
+    if not exact:
+        return dict(errors)
+    size = {name: float(np.max(np.abs(estimate[name]), initial=0.0)) for name in errors}
+    shown = {}
+    for name, error in errors.items():
+        alike = max(size[other] for other in errors if (other in _OF_TARGET) == (name in _OF_TARGET))
+        shown[name] = np.where(np.asarray(error) <= _ROUNDED * alike, np.nan, error)
+    return shown
