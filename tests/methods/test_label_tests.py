@@ -1,6 +1,7 @@
 """What is said of labels: the level of the residual test, causes, and noise."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from planted import Network, PlantedClassifier
 from planted.methods import LABELS, Free, LabelProblem
 from planted.methods._label_causes import label_cause
+from planted.methods._label_finish import _noise, _too_far
 from planted.methods._label_held_out import _compared, label_held_out
 from planted.methods._label_split import held_out
 from planted.methods._label_test import label_p_value
@@ -151,3 +153,10 @@ def test_labels_that_fewer_neurons_explain_as_well_are_said_to_be_so(link):
     alone = LABELS[method](replace(problem, n_hidden=1))
     assert alone.status == "estimated"
     assert np.isfinite(alone.uncertainty.weights).all()
+
+
+def test_an_error_near_the_goal_is_not_said_to_have_reached_it():
+    """About 9,700 rows would bring the error to 0.1 where 9,300 leave 0.102."""
+    assert _noise(SimpleNamespace(alpha=0.0), 0.102).endswith("error of 0.102")
+    assert _noise(SimpleNamespace(alpha=0.0), 0.234).endswith("error of 0.23")
+    assert "error of 1.003, more than" in _too_far(1.003)
