@@ -17,7 +17,7 @@ from planted.methods._choice import Candidate
 from planted.methods._choose import _Contest
 from planted.methods._comparison import Comparison, Entry
 from planted.methods._families import families
-from planted.methods._reason import reason_of
+from planted.methods._reason import UNCLEAR, reason_of
 from planted.methods._screen_rows import Table
 from planted.methods._small_table import explaining
 from planted.methods._squares import square_rows
@@ -330,6 +330,14 @@ def test_the_sentence_names_what_is_simpler_and_explains_held_out_rows_as_well()
     said = reason_of(line, [bent], lambda other: True, exact=False)
     assert "1 quadratic neuron, with fewer numbers, explains held-out rows as well" in said
     assert "nothing simpler" not in said
+
+
+def test_the_reason_calls_nothing_as_good_that_held_out_rows_make_less_likely():
+    tanh = activations.get("tanh")
+    chosen, other = Candidate(tanh, 3, Free(), 12, 0.5, 0.01), Candidate(tanh, 1, Free(), 4, 0.51, 0.01, why=UNCLEAR)
+    said = reason_of(chosen, [other], lambda other: True, exact=False)
+    assert "1 tanh neuron, with fewer numbers, is not clearly worse, but held-out rows are less likely" in said
+    assert "as well" not in said
 
 
 def test_a_width_search_that_finds_no_wider_network_says_nothing_of_width(monkeypatch):
