@@ -12,10 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from planted import Network, PlantedClassifier
 from planted.methods import LABELS, Free, LabelProblem
 from planted.methods._label_causes import label_cause
+from planted.methods._label_contest import Contest
 from planted.methods._label_finish import _noise, _too_far
 from planted.methods._label_held_out import _compared, label_held_out
 from planted.methods._label_split import held_out
 from planted.methods._label_test import label_p_value
+from planted.methods._label_width import _choice
 from planted.methods._logistic import logistic_regression
 
 
@@ -160,3 +162,13 @@ def test_an_error_near_the_goal_is_not_said_to_have_reached_it():
     assert _noise(SimpleNamespace(alpha=0.0), 0.102).endswith("error of 0.102")
     assert _noise(SimpleNamespace(alpha=0.0), 0.234).endswith("error of 0.23")
     assert "error of 1.003, more than" in _too_far(1.003)
+
+
+def test_the_chosen_network_of_labels_is_called_chosen_in_the_table():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    right, wrong = (Network([row], [1.0], "sigmoid") for row in ([3.0, 0.0], [0.0, 1.0]))
+    contest = Contest.of(LabelProblem.of(X, (rng.random(300) < right.predict(X)).astype(float), 1, "sigmoid"))
+    tried = [contest.tried(contest.part, network) for network in (right, wrong)]
+    choice = _choice(contest, tried[0], tried, [])
+    assert [one.why for one in choice.candidates] == ["chosen", "held-out rows are less likely"]

@@ -177,7 +177,7 @@ def _choice(contest: Contest, chosen: Tried, every: Sequence[Tried], rough: Sequ
             why = "the rows fitted are less likely" if fewer else "not clearly better for its numbers"
         return Candidate(
             asked.activation, asked.n_hidden, asked.free, asked.unknowns, contest.mean(one.losses),
-            contest.error(one.losses), one is chosen, "" if one is chosen else why, asked.link if links else "",
+            contest.error(one.losses), one is chosen, "chosen" if one is chosen else why, asked.link if links else "",
         )  # fmt: skip
 
     made = {id(one): candidate(one) for one in [*every, *others]}

@@ -167,7 +167,7 @@ def _choice(choice: Any) -> dict[str, Any]:
         [("▸ " if one.chosen else "") + one.name, one.n_parameters, one.loss, one.error, one.why]
         for one in choice.shown()
     ]
-    return {"reason": sentence(choice.reason), "rows": rows}
+    return {"reason": " ".join(filter(None, [sentence(choice.reason), sentence(choice.unshown)])), "rows": rows}
 
 
 def _certificate(certificate: Any) -> dict[str, Any] | None:
