@@ -649,3 +649,8 @@ def test_a_step_beyond_all_numbers_is_no_way_down_and_no_warning():
         warnings.simplefilter("error")
         measured = _measured(flat, np.array([[0.0, 1.0]]), np.full((2, 2), 1e200), 1.0, 1.0)
     assert measured.kind == "local minimum"
+
+
+def test_one_direction_is_counted_in_the_singular():
+    flat = Flat(Squared([[1.0]], [0.0], "quadratic"), np.zeros((1, 1)))
+    assert "measured in 1 direction to" in _measured(flat, np.ones((1, 1)), np.zeros((1, 1)), 1.0, 1.0).reason

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from planted import Network, PlantedClassifier, PlantedConvRegressor, PlantedRegressor, datasets, match
-from planted.pages import evidence
+from planted.estimators._summary import _hidden, _neuron_notes
+from planted.pages import evidence, shown_errors
 
 RNG = np.random.default_rng(1)
 SCALE = np.array([1.0, 20.0, 0.05])
@@ -186,10 +187,51 @@ def test_scores_of_labels_to_first_order_are_said_to_be(tmp_path):
     assert "a linear function (to first order, without refits)" in page
 
 
-def test_what_active_means_is_said_of_neurons_with_two_ends():
-    from planted import Network
-    from planted.estimators._summary import _neuron_notes
+def _notes(network, X):
+    return _neuron_notes(network, evidence(network, X, network.predict(X), fitted=False), 0)
 
-    parts = [{"active in": 0.1}]
-    assert any("on its slope" in note for note in _neuron_notes(Network([[1.0]], [1.0], "sigmoid"), parts, 0))
-    assert not any("on its slope" in note for note in _neuron_notes(Network([[1.0]], [1.0], "relu"), parts, 0))
+
+def test_what_active_means_is_said_of_neurons_with_two_ends():
+    assert any("on its slope" in note for note in _notes(Network([[1.0, 0, 0]], [1.0], "sigmoid"), X))
+    assert not any("on its slope" in note for note in _notes(Network([[1.0, 0, 0]], [1.0], "relu"), X))
+
+
+@pytest.mark.parametrize("activation", ["relu", "abs", "leaky_relu", "squared_relu"])
+def test_only_neurons_whose_kink_no_row_passes_are_called_linear(activation):
+    """An abs neuron has a slope on either side of its kink."""
+    network = Network([[1.0, 0.5], [1.0, -1.0]], [3.0, 1.0], activation)
+    size = np.abs(X[:, 0])
+    inputs = np.column_stack([size + 0.5, size])
+    inputs[:2, 1] += [1, 2]
+    said = [note for note in _notes(network, inputs) if "active" in note]
+    kind = "never silent" if activation == "squared_relu" else "linear"
+    assert said == [f"neuron 1: active in every row, so {kind} on these rows"]
+
+
+def test_inputs_without_weights_are_not_said_to_be_hidden():
+    names = [f"x{i}" for i in range(60)]
+    assert _hidden(Network(np.zeros((0, 60)), [], intercept=2.0), names) == []
+    assert len(_hidden(Network(np.zeros((0, 60)), [], skip=np.arange(60.0)), names)) == 36
+
+
+def test_numbers_that_rounding_alone_leaves_have_no_standard_error(tmp_path):
+    y = TEACHER.predict(X)
+    est = PlantedRegressor(2, activation="relu", fit_bias=False, fit_intercept=True, method="squared", random_state=0)
+    est.fit(X, y)
+    assert est.result_.status == "recovered"
+    summary = est.summary()
+    assert "±" not in summary.table()
+    assert str(summary).count("known to rounding") == 1
+    assert all(part["output"][1] is None for part in summary.as_dict()["neurons"])
+    assert summary.shared["intercept"][1] is None
+    page = est.report(tmp_path / "page.html").read_text()
+    assert "± standard error" not in page.split('"neurons":')[1].split("]")[0]
+    assert "Numbers without an error are known to rounding." in page
+    assert "[" in est.summary(0.9).table()
+
+
+def test_errors_that_rounding_makes_large_are_shown():
+    errors, estimate = {"weights": np.array([1e-17, np.inf]), "intercept": np.array(5e-16)}, {"weights": [1.0, 1.0]}
+    shown = shown_errors(errors | {"output": np.array([0.1])}, estimate | {"intercept": 0.0, "output": [1.0]}, True)
+    assert [np.isnan(value).tolist() for value in shown.values()] == [[True, False], True, [False]]
+    assert shown_errors(errors, estimate, False) == errors

@@ -13,11 +13,11 @@ from planted import Network, PlantedRegressor, activations, certify, load, match
 from planted.cli import main
 from planted.datasets import make_planted, write_table
 from planted.methods import Free, Problem, Question, choose
-from planted.methods._choice import Candidate
+from planted.methods._choice import Candidate, Choice
 from planted.methods._choose import _Contest
 from planted.methods._comparison import Comparison, Entry
 from planted.methods._families import families
-from planted.methods._reason import reason_of
+from planted.methods._reason import UNCLEAR, reason_of
 from planted.methods._screen_rows import Table
 from planted.methods._small_table import explaining
 from planted.methods._squares import square_rows
@@ -330,6 +330,30 @@ def test_the_sentence_names_what_is_simpler_and_explains_held_out_rows_as_well()
     said = reason_of(line, [bent], lambda other: True, exact=False)
     assert "1 quadratic neuron, with fewer numbers, explains held-out rows as well" in said
     assert "nothing simpler" not in said
+
+
+def test_the_reason_calls_nothing_as_good_that_held_out_rows_make_less_likely():
+    tanh = activations.get("tanh")
+    chosen, other = Candidate(tanh, 3, Free(), 12, 0.5, 0.01), Candidate(tanh, 1, Free(), 4, 0.51, 0.01, why=UNCLEAR)
+    said = reason_of(chosen, [other], lambda other: True, exact=False)
+    assert "1 tanh neuron, with fewer numbers, is not clearly worse, but held-out rows are less likely" in said
+    assert "as well" not in said
+
+
+def test_the_table_says_how_many_are_not_shown_and_always_has_the_linear_function_and_the_mean():
+    names = ("relu", "leaky_relu", "abs", "quadratic", "squared_relu", "softplus", "sigmoid", "tanh", "erf", "gelu")
+    others = [Candidate(activations.get(name), k, Free(), 4 * k, 0.1 * k, 0.01, why="less likely") for name in names
+              for k in (1, 2, 3)]  # fmt: skip
+    line, mean = (Candidate(None, 0, Free(False, True, skip), 1 + 3 * skip, 0.9 - 0.1 * skip, 0.01) for skip in (1, 0))
+    best = Candidate(activations.get("tanh"), 1, Free(bias=True), 5, 0.01, 0.01, chosen=True, why="chosen")
+    choice = Choice((line, mean, best, *others), "it is best")
+    shown = choice.shown()
+    assert shown[0] is best
+    assert line in shown
+    assert mean in shown
+    assert len(shown) < len(choice.candidates)
+    assert str(choice).splitlines()[-1] == f"   {len(choice.candidates) - len(shown)} more were compared"
+    assert str(Choice((line, mean, best), "it is best")).endswith("0.9 ± 0.01")
 
 
 def test_a_width_search_that_finds_no_wider_network_says_nothing_of_width(monkeypatch):

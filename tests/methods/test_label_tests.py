@@ -1,6 +1,7 @@
 """What is said of labels: the level of the residual test, causes, and noise."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from planted import Network, PlantedClassifier
 from planted.methods import LABELS, Free, LabelProblem
 from planted.methods._label_causes import label_cause
+from planted.methods._label_contest import Contest
+from planted.methods._label_finish import _noise, _too_far
 from planted.methods._label_held_out import _compared, label_held_out
 from planted.methods._label_split import held_out
 from planted.methods._label_test import label_p_value
+from planted.methods._label_width import _choice
 from planted.methods._logistic import logistic_regression
 
 
@@ -151,3 +155,20 @@ def test_labels_that_fewer_neurons_explain_as_well_are_said_to_be_so(link):
     alone = LABELS[method](replace(problem, n_hidden=1))
     assert alone.status == "estimated"
     assert np.isfinite(alone.uncertainty.weights).all()
+
+
+def test_an_error_near_the_goal_is_not_said_to_have_reached_it():
+    """About 9,700 rows would bring the error to 0.1 where 9,300 leave 0.102."""
+    assert _noise(SimpleNamespace(alpha=0.0), 0.102).endswith("error of 0.102")
+    assert _noise(SimpleNamespace(alpha=0.0), 0.234).endswith("error of 0.23")
+    assert "error of 1.003, more than" in _too_far(1.003)
+
+
+def test_the_chosen_network_of_labels_is_called_chosen_in_the_table():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    right, wrong = (Network([row], [1.0], "sigmoid") for row in ([3.0, 0.0], [0.0, 1.0]))
+    contest = Contest.of(LabelProblem.of(X, (rng.random(300) < right.predict(X)).astype(float), 1, "sigmoid"))
+    tried = [contest.tried(contest.part, network) for network in (right, wrong)]
+    choice = _choice(contest, tried[0], tried, [])
+    assert [one.why for one in choice.candidates] == ["chosen", "held-out rows are less likely"]

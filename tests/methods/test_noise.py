@@ -49,3 +49,10 @@ def test_the_test_of_a_linear_function_is_right_and_counts_weights_as_rows():
     repeated = linear_p_value(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert linear_p_value(X, y, weight.astype(float)) == pytest.approx(repeated, rel=1e-9)
     assert np.isnan(linear_p_value(X[:4], y[:4]))
+
+
+def test_one_row_and_one_number_are_counted_in_the_singular():
+    said = judge(Facts(0.0, 0.0, 1, 1)).reason
+    assert "but 1 distinct row that counts hardly exceeds the 1 number to be determined" in said
+    said = judge(Facts(0.0, 0.0, 12, 11)).reason
+    assert "12 distinct rows that count hardly exceed the 11 numbers to be determined" in said

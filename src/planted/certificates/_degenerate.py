@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
+from planted.names import count_of
 from planted.numerics.precision import float64
 from planted.objectives import Flat, Objective, Params, flatten
 
@@ -109,7 +110,7 @@ def _measured(flat: Flat, directions: np.ndarray, inverse: np.ndarray, norm: flo
     what = "is constant" if least <= noise else "does not fall"
     return Degenerate(
         "local minimum",
-        f"flat to second order, where the loss {what}: measured in {len(directions)} directions to "
+        f"flat to second order, where the loss {what}: measured in {count_of(len(directions), 'direction')} to "
         f"{_STEPS[-1]:g} of the parameters' size, least change {least:.1g}, and by descents from nearby",
     )
 

@@ -15,10 +15,11 @@ from planted.certificates import unit_scaled
 from planted.estimators._scores import scores
 from planted.names import count_of
 from planted.networks import ConvNetwork
-from planted.pages import displayed
+from planted.pages import displayed, shown_errors
 
 _COLUMNS, _NEURONS, _INPUTS = 4, 12, 24
-_ALWAYS = 0.9995
+# A share of rows that is all of them, but for rounding.
+_ALWAYS = 1 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class Summary:
         The conclusion, the network, and how well it predicts.
     parts : list of dict
         One entry a neuron, strongest first: `strength`, `active`, and by the name of each parameter the value and its
-        standard error (None if it is not known).
+        standard error (None if it is not known, or if rounding is all that is left).
     shared : dict
         Parameters that belong to no neuron: intercepts and the linear part, values with standard errors.
     notes : list of str
@@ -40,6 +41,8 @@ class Summary:
         Of intervals, which are shown instead of standard errors then.
     intervals : tuple (list of dict, dict) or None
         The same as `parts` and `shared` with how far an interval reaches to either side; None without a level.
+    digits : int
+        Of numbers without an error.
     """
 
     head: list[str]
@@ -49,6 +52,7 @@ class Summary:
     level: float | None = None
     hidden: list[str] = field(default_factory=list)
     intervals: tuple[list[dict[str, Any]], dict[str, Any]] | None = None
+    digits: int = 4
 
     def as_dict(self) -> dict[str, Any]:
         """Neurons and shared parameters in JSON's types."""
@@ -92,7 +96,7 @@ class Summary:
 
     def _cell(self, value: float, error: float | None) -> str:
         if error is None:
-            return f"{value:+.4g}"
+            return f"{value:+.{self.digits}g}"
         if math.isinf(error):
             return f"{value:+.4g}, left open"
         if self.level is not None:
@@ -111,8 +115,8 @@ class Summary:
 def _with_error(value: float, error: float) -> str:
     """A value and its error, with two digits of the error.
 
-    >>> _with_error(0.66351, 0.00342), _with_error(-7.0, 1e-15)
-    ('+0.6635 ± 0.0034', '-7 ± 1e-15')
+    >>> _with_error(0.66351, 0.00342), _with_error(-7.0, 1e-9)
+    ('+0.6635 ± 0.0034', '-7 ± 1e-09')
     """
     decimals = 1 - math.floor(math.log10(error)) if error > 0 else 9
     if not 0 <= decimals <= 6 or abs(value) >= 1e6:
@@ -128,7 +132,7 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
     errors = result.uncertainty
     network = displayed(result.network, errors)
     names = list(getattr(estimator, "input_names_", ()))
-    own = {} if errors is None else errors.errors
+    own, estimate = ({}, {}) if errors is None else (errors.errors, errors.estimate)
     reach = {} if errors is None or level is None else errors.reach(level)
     hidden: list[str] = []
     columns: Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]
@@ -141,14 +145,18 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
         if len(names) != network.n_features:
             names = [f"x{i}" for i in range(network.n_features)]
         made = unit_scaled(network, shown.scale, errors)
-        own, hidden = made.errors, _hidden(made.network, names)
+        own, hidden, estimate = made.errors, _hidden(made.network, names), made.network.arrays()
         columns = partial(_neurons, estimator, made.network, names)
-        notes = _neuron_notes(made.network, columns(own)[0], len(hidden))
-    parts, shared = columns(own)
+        notes = _neuron_notes(made.network, shown, len(hidden))
+    stated = shown_errors(own, estimate, result.verdict.facts.explained)
+    rounded = any(np.isnan(error).any() for error in stated.values())
+    if rounded and level is None:
+        notes = [*notes, "numbers without an error are known to rounding"]
+    parts, shared = columns(stated)
     intervals = columns({name: reach[name] * own[name] for name in own}) if reach else None
     if level is not None and intervals is not None:
         notes = [f"brackets hold {100 * level:g} % intervals for independent noise", *notes]
-    return Summary(_head(estimator), parts, shared, notes, level, hidden, intervals)
+    return Summary(_head(estimator), parts, shared, notes, level, hidden, intervals, 6 if rounded else 4)
 
 
 def _head(estimator: Any) -> list[str]:
@@ -178,23 +186,34 @@ def _neurons(
     return parts, _shared(net, spread, names, outputs)
 
 
-def _neuron_notes(net: Any, parts: list[dict[str, Any]], hidden: int) -> list[str]:
+def _neuron_notes(net: Any, shown: Any, hidden: int) -> list[str]:
     """What the columns of neurons mean, and how many inputs are left out of them."""
-    notes = [] if parts or net.skip is None else ["coefficients are per standard deviation of an input"]
-    if parts:
-        notes += ["weights are per standard deviation of an input" + (
+    if not net.n_hidden:
+        notes = [] if net.skip is None else ["coefficients are per standard deviation of an input"]
+    else:
+        notes = ["weights are per standard deviation of an input" + (
             ", of length one together; the output carries the rest" if net.activation.homogeneity is not None else ""
         )]  # fmt: skip
         if np.all(np.isfinite(net.activation.range)):
             notes.append("a neuron is active in rows on its slope, not in those where it stays at one of its ends")
-        always = [str(place + 1) for place, part in enumerate(parts) if part["active in"] > _ALWAYS]
-        if always and net.activation.name in ("relu", "leaky_relu", "abs", "squared_relu", "relu6"):
-            several = "s" * (len(always) > 1)
-            kind = "linear" if net.activation.name in ("relu", "leaky_relu", "abs") else "never silent"
-            notes.append(f"neuron{several} {', '.join(always)}: active in every row, so {kind} on these rows")
+        ranking = np.argsort(-shown.strength, kind="stable")
+        always = shown.active[ranking] > _ALWAYS
+        notes += _in_every_row(always & shown.straight[ranking], "linear")
+        if net.activation.name == "squared_relu":
+            notes += _in_every_row(always, "never silent")
     return notes + [
         f"{count_of(hidden, 'input with smaller weights is', 'inputs with smaller weights are')} not shown"
     ] * (hidden > 0)
+
+
+def _in_every_row(these: np.ndarray, kind: str) -> list[str]:
+    """What neurons that are active in every row are, in words; nothing if there are none."""
+    places = np.flatnonzero(these) + 1
+    if not len(places):
+        return []
+    return [
+        f"neuron{'s' * (len(places) > 1)} {', '.join(map(str, places))}: active in every row, so {kind} on these rows"
+    ]
 
 
 def _outputs(estimator: Any, network: Any) -> list[str]:
@@ -208,8 +227,8 @@ def _outputs(estimator: Any, network: Any) -> list[str]:
 
 
 def _hidden(network: Any, names: list[str]) -> list[str]:
-    """Inputs that are too many to be shown: those with the smallest weights."""
-    if len(names) <= _INPUTS:
+    """Inputs that are too many to be shown: those with the smallest weights, if there are any weights."""
+    if len(names) <= _INPUTS or (not network.n_hidden and network.skip is None):
         return []
     size = np.abs(network.weights).max(axis=0, initial=0.0)
     if network.skip is not None:
@@ -260,4 +279,5 @@ def _columns(arrays: Any, spread: dict[str, Any]) -> tuple[list[Any], dict[str, 
 
 
 def _pair(values: Any, errors: Any, place: tuple[int, ...]) -> tuple[float, float | None]:
-    return float(np.asarray(values)[place]), None if errors is None else float(np.asarray(errors)[place])
+    error = math.nan if errors is None else float(np.asarray(errors)[place])
+    return float(np.asarray(values)[place]), None if math.isnan(error) else error

@@ -152,15 +152,26 @@ class Choice:
         return dict(sorted(losses.items(), key=lambda pair: pair[1]))
 
     def shown(self) -> list[Candidate]:
-        """The candidates that a reader wants to see: the chosen one, its variants, the best of every activation."""
+        """The candidates that a reader wants to see: the chosen one, its variants, the best of every activation.
+
+        Those without neurons are always among them.
+        """
         best: dict[str, Candidate] = {}
         for one in sorted(self.candidates, key=lambda one: one.loss):
             best.setdefault(one.shape, one)
         chosen = self.chosen
         variants = [one for one in self.candidates if one.n_hidden == chosen.n_hidden and one.why]
         rows = [one for one in self.candidates if one in variants or one in best.values()]
-        rest = [one for one in rows if one is not chosen]
-        return [chosen, *sorted(rest, key=lambda one: one.loss)[: _SHOWN - 1]]
+        plain = [one for one in self.candidates if one.activation is None and one is not chosen]
+        rest = [one for one in rows if one.activation is not None and one is not chosen]
+        rest = sorted(rest, key=lambda one: one.loss)[: _SHOWN - 1 - len(plain)]
+        return [chosen, *sorted([*plain, *rest], key=lambda one: one.loss)]
+
+    @property
+    def unshown(self) -> str:
+        """How many candidates were compared that are not shown, in words; empty if there are none."""
+        more = len(self.candidates) - len(self.shown())
+        return f"{more:,} more {'was' if more == 1 else 'were'} compared" if more else ""
 
     def as_dict(self) -> dict[str, Any]:
         """The table in JSON's types."""
@@ -179,7 +190,7 @@ class Choice:
             mark = "*" if place == 1 else " "
             cells = f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:^{widths[2]}}  {row[3]}"
             lines.append(f" {mark} {cells}".rstrip())
-        return "\n".join(lines)
+        return "\n".join([*lines, *([f"   {self.unshown}"] if self.unshown else [])])
 
     __repr__ = __str__
 

@@ -215,7 +215,8 @@ def _too_far(expected: float) -> str:
     """That the weights are hardly known, in words; empty where they are."""
     if not expected > UNKNOWN:
         return ""
-    return f"labels alone leave an expected relative weight error of {expected:.2g}, more than the weights themselves"
+    shown = _beside(expected, UNKNOWN)
+    return f"labels alone leave an expected relative weight error of {shown}, more than the weights themselves"
 
 
 def _worse_than_shares(problem: LabelProblem, value: float) -> str:
@@ -242,7 +243,17 @@ def _unfinished(problem: LabelProblem, start: Start) -> str:
 
 
 def _noise(problem: LabelProblem, expected: float) -> str:
-    words = f"labels alone leave an expected relative weight error of {expected:.2g}"
+    words = f"labels alone leave an expected relative weight error of {_beside(expected, ACCURATE)}"
     if problem.alpha:
         words += f"; the ℓ2 penalty of {problem.alpha:.2g} pulls weights towards zero, so that intervals are biased"
     return words
+
+
+def _beside(error: float, limit: float) -> str:
+    """An error with as many figures, two at least, as tell it from a limit that is named with it.
+
+    >>> _beside(0.102, 0.1), _beside(0.13, 0.1), _beside(0.10004, 0.1)
+    ('0.102', '0.13', '0.10004')
+    """
+    shown = (f"{error:.{figures}g}" for figures in range(2, 16))
+    return next((text for text in shown if float(text) != limit), f"{limit:g}")

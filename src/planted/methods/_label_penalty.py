@@ -11,6 +11,7 @@ import numpy as np
 from planted.methods._facts import DIVERGED
 from planted.methods._label_split import folds, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
+from planted.names import count_of
 from planted.networks import Network
 from planted.numerics.deadline import passed
 
@@ -91,7 +92,7 @@ def unbounded(problem: LabelProblem, network: Network) -> str:
     doubt = in_doubt(problem, network)
     if doubt >= problem.unknowns:
         return ""
-    less = f"{doubt:.1f} rows, less than the {problem.unknowns} numbers of the network"
+    less = f"{doubt:.1f} rows, less than the {count_of(problem.unknowns, 'number')} of the network"
     return f"hardly any label is in doubt: all doubts together amount to {less}"
 
 

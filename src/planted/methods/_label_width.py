@@ -17,7 +17,7 @@ from planted.methods._label_quick import bounded_fit, descended
 from planted.methods._label_screen import leader, screened
 from planted.methods._labels import LabelProblem
 from planted.methods._method import Method, records
-from planted.methods._reason import reason_of
+from planted.methods._reason import UNCLEAR, reason_of
 from planted.numerics import random
 from planted.numerics.deadline import passed
 
@@ -171,13 +171,13 @@ def _choice(contest: Contest, chosen: Tried, every: Sequence[Tried], rough: Sequ
 
     def candidate(one: Tried) -> Candidate:
         asked = one.asked
-        why = "held-out rows are less likely" + ", not clearly" * ties(one)
+        why = UNCLEAR if ties(one) else "held-out rows are less likely"
         if apart(one) <= 1.0:
             fewer = asked.unknowns <= chosen.asked.unknowns
             why = "the rows fitted are less likely" if fewer else "not clearly better for its numbers"
         return Candidate(
             asked.activation, asked.n_hidden, asked.free, asked.unknowns, contest.mean(one.losses),
-            contest.error(one.losses), one is chosen, "" if one is chosen else why, asked.link if links else "",
+            contest.error(one.losses), one is chosen, "chosen" if one is chosen else why, asked.link if links else "",
         )  # fmt: skip
 
     made = {id(one): candidate(one) for one in [*every, *others]}

@@ -7,12 +7,16 @@ from collections.abc import Callable, Sequence
 from planted.methods._choice import Candidate
 from planted.names import count_of
 
+UNCLEAR = "held-out rows are less likely, not clearly"
+"""Why a candidate was not chosen that held-out rows hardly tell from the chosen one, to its disadvantage."""
+
 
 def reason_of(chosen: Candidate, others: Sequence[Candidate], ties: Callable[[Candidate], bool], *, exact: bool) -> str:
     """The sentence; `ties` says whether another one explains held-out rows as well as the chosen one.
 
     A candidate is simpler if it has fewer numbers. One that is simpler and ties is named with what speaks against it.
 
+    >>> from dataclasses import replace
     >>> from planted import activations
     >>> from planted.methods._problem import Free
     >>> tanh = activations.get("tanh")
@@ -22,6 +26,8 @@ def reason_of(chosen: Candidate, others: Sequence[Candidate], ties: Callable[[Ca
     'of what was compared, nothing simpler explains held-out rows as well'
     >>> reason_of(chosen, [other], lambda other: True, exact=False)
     'of what was compared, 2 tanh neurons, with fewer numbers, explain held-out rows as well, but: less likely'
+    >>> reason_of(chosen, [replace(other, why=UNCLEAR)], lambda other: True, exact=False)
+    'of what was compared, 2 tanh neurons, with fewer numbers, are not clearly worse, but held-out rows are less likely'
     >>> reason_of(chosen, [Candidate(tanh, 3, Free(bias=True), 15, 0.10, 0.01)], lambda other: True, exact=False)
     'of what was compared, all with 3 neurons, nothing simpler explains held-out rows as well'
     """
@@ -37,7 +43,11 @@ def reason_of(chosen: Candidate, others: Sequence[Candidate], ties: Callable[[Ca
         least = min(simpler, key=lambda other: (other.n_parameters, other.loss))
         verb = "explain" if least.n_hidden > 1 else "explains"
         against = f", but: {least.why}" if least.why else ""
-        words = f"{compared}, {least.name}, with fewer numbers, {verb} held-out rows as well{against}"
+        says = f"{verb} held-out rows as well{against}"
+        if least.why == UNCLEAR:
+            verb = "are" if least.n_hidden > 1 else "is"
+            says = f"{verb} not clearly worse, but {UNCLEAR.removesuffix(', not clearly')}"
+        words = f"{compared}, {least.name}, with fewer numbers, {says}"
     names = [other.shape for other in others if other.activation is not None and ties(other)]
     rivals = [name for name in dict.fromkeys(names) if name != chosen.shape]
     if chosen.activation is not None and rivals and not exact:

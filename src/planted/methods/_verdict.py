@@ -122,10 +122,11 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     if facts.scarce:
         if facts.thin and facts.counting_rows >= MARGIN * facts.n_parameters:
             return "ambiguous", f"{left}, but {facts.thin}", f"Give more rows {_or_fewer(facts, 'that reach it')}."
+        one, several = "distinct row that counts hardly exceeds", "distinct rows that count hardly exceed"
+        counting = count_of(facts.counting_rows, one, several)
         return (
             "ambiguous",
-            f"{left}, but {facts.counting_rows} distinct rows that count hardly exceed the {facts.n_parameters} "
-            "numbers they have to determine",
+            f"{left}, but {counting} the {count_of(facts.n_parameters, 'number')} to be determined",
             f"Give at least {int(np.ceil(max(MARGIN * facts.n_parameters, facts.n_parameters + SPARE)))} such rows.",
         )
     if facts.explained and facts.precision > PRECISE:

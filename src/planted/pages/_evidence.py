@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,9 @@ _FLAT = 0.01
 _FULL_LEVERAGE = 1 - 1e-6
 _LEAST_VARIANCE = 0.05
 _EQUAL = 1e-12
+_PIECEWISE_LINEAR = ("relu", "leaky_relu", "abs", "relu6", "hard_tanh", "hard_sigmoid")
+# Parameters in units of the target, and errors that rounding may leave of numbers in one unit.
+_OF_TARGET, _ROUNDED = ("output", "intercept", "skip"), 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,9 @@ class Evidence:
     active : array (k,)
         Share of rows, by their weight, in which each neuron is active: its slope is more than a hundredth of its
         largest one.
+    straight : array (k,)
+        Whether each neuron is linear in all rows: its activation is piecewise linear and they are on one side of every
+        kink.
     mean, scale : arrays (d,)
         Mean and standard deviation of each input, over all rows by their weight.
     positions, response, partial, shares : arrays (k, b)
@@ -58,6 +64,7 @@ class Evidence:
     strength: np.ndarray
     leading: np.ndarray
     active: np.ndarray
+    straight: np.ndarray
     mean: np.ndarray
     scale: np.ndarray
     positions: np.ndarray
@@ -199,7 +206,9 @@ def _over_all(network: Any, X: np.ndarray, weight: np.ndarray) -> dict[str, np.n
     # From the first row on, so that the mean of a constant input is that constant to the last digit.
     first = X[0].ravel()
     mean, value, largest = first, np.zeros(()), np.zeros(())
+    low, high = np.full((2, len(_leading(network)[0])), [[np.inf], [-np.inf]])
     for rows, z, share in _blocks(network, X, shares):
+        low, high = np.minimum(low, np.min(z, axis=0)), np.maximum(high, np.max(z, axis=0))
         mean, value = mean + share @ (rows - first), value + share @ np.asarray(network.activation(z))
         largest = np.maximum(largest, np.max(_slopes(network, z), axis=0, initial=0.0))
     scale, strength, active = np.zeros(()), np.zeros(()), np.zeros(())
@@ -208,7 +217,10 @@ def _over_all(network: Any, X: np.ndarray, weight: np.ndarray) -> dict[str, np.n
         strength = strength + share @ (np.asarray(network.activation(z)) - value) ** 2
         active = active + share @ (_slopes(network, z) > _FLAT * largest)
     strength = np.abs(_leading(network)[1]) * np.sqrt(strength)
-    return {"mean": mean, "scale": np.sqrt(scale), "strength": strength, "active": active}
+    between = [(low < kink) & (kink < high) for kink in network.activation.kinks]
+    curved = np.full(len(low), network.activation.name not in _PIECEWISE_LINEAR)
+    straight = ~np.any([curved, *between], axis=0)
+    return {"mean": mean, "scale": np.sqrt(scale), "strength": strength, "active": active, "straight": straight}
 
 
 def _blocks(network: Any, X: np.ndarray, share: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -232,3 +244,22 @@ def displayed(network: Kind | None, uncertainty: Any = None) -> Any:
     if uncertainty is not None:
         return uncertainty.network
     return None if network is None else network.canonical()
+
+
+def shown_errors(errors: Mapping[str, np.ndarray], estimate: Mapping[str, Any], exact: bool) -> dict[str, np.ndarray]:
+    """Standard errors to be shown; NaN for numbers known to rounding, where the fit is `exact`: nothing else is left.
+
+    Residuals of rounding are no noise, so that no standard error follows from them. Errors that are large for numbers
+    of the same unit are shown.
+
+    >>> shown_errors({"output": np.array([3e-17, 0.1])}, {"output": [0.8, 1.0]}, exact=True)
+    {'output': array([nan, 0.1])}
+    """
+    if not exact:
+        return dict(errors)
+    size = {name: float(np.max(np.abs(estimate[name]), initial=0.0)) for name in errors}
+    shown = {}
+    for name, error in errors.items():
+        alike = max(size[other] for other in errors if (other in _OF_TARGET) == (name in _OF_TARGET))
+        shown[name] = np.where(np.asarray(error) <= _ROUNDED * alike, np.nan, error)
+    return shown

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.pages._evidence import displayed
+from planted.pages._evidence import displayed, shown_errors
 from planted.pages._subject import Subject
 from planted.pages._words import KIND, meaning
 
@@ -17,8 +17,9 @@ _CURVE = 400
 def payload(subject: Subject) -> dict[str, Any]:
     """Everything that the page draws, as plain lists, numbers and words."""
     network = displayed(subject.network, subject.uncertainty)
-    errors = {} if subject.uncertainty is None else dict(subject.uncertainty.errors)
-    ends = {} if subject.uncertainty is None else subject.uncertainty.intervals(LEVEL)
+    known = subject.uncertainty
+    errors = {} if known is None else shown_errors(known.errors, known.estimate, subject.exact)
+    ends = {} if known is None else known.intervals(LEVEL)
     matrices: list[dict[str, Any]] = []
     neurons, ranking = None, np.arange(0)
     if hasattr(network, "filter"):
@@ -78,6 +79,8 @@ def _neurons(subject: Subject, network: Any, ranking: np.ndarray, errors: dict[s
     """A table of neurons: strength, outputs and bias with standard errors."""
     strength, outputs = _strength(subject, network), np.atleast_2d(network.output)
     total = float(np.sum(strength)) or 1.0
+    rounded = any(np.isnan(errors[name]).any() for name in ("output", "bias") if name in errors)
+    errors = {name: error for name, error in errors.items() if not np.isnan(error).all()}
     columns = ["neuron", "strength %"]
     parts: list[np.ndarray] = []
     for j, target in enumerate(subject.outputs):
@@ -98,7 +101,8 @@ def _neurons(subject: Subject, network: Any, ranking: np.ndarray, errors: dict[s
         [rank + 1, 100 * float(strength[i]) / total, *(float(column[i]) for column in parts)]
         for rank, i in enumerate(ranking)
     ]
-    return {"columns": columns, "rows": rows}
+    note = "Numbers without an error are known to rounding." if rounded else ""
+    return {"columns": columns, "rows": rows, "note": note}
 
 
 def _evidence(subject: Subject, ranking: np.ndarray) -> dict[str, Any] | None:
@@ -163,7 +167,7 @@ def _choice(choice: Any) -> dict[str, Any]:
         [("▸ " if one.chosen else "") + one.name, one.n_parameters, one.loss, one.error, one.why]
         for one in choice.shown()
     ]
-    return {"reason": sentence(choice.reason), "rows": rows}
+    return {"reason": " ".join(filter(None, [sentence(choice.reason), sentence(choice.unshown)])), "rows": rows}
 
 
 def _certificate(certificate: Any) -> dict[str, Any] | None:

@@ -44,6 +44,8 @@ class Subject:
         or of each of several, whose softmax are the probabilities.
     model : str
         The file that the network was written to, if it was.
+    exact : bool
+        Whether every row is explained to rounding, so that residuals are no noise.
     """
 
     network: Any
@@ -61,6 +63,7 @@ class Subject:
     classes: Sequence[Any] = ()
     link: str = "mean"
     model: str = ""
+    exact: bool = False
 
     @property
     def inputs(self) -> list[str]:
@@ -174,6 +177,7 @@ def subject_of(
         classes=list(getattr(estimator, "classes_", ())),
         link=getattr(estimator, "link_", "mean"),
         model=model,
+        exact=bool(getattr(getattr(getattr(recovery, "verdict", None), "facts", None), "explained", False)),
     )
 
 

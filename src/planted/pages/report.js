@@ -168,7 +168,7 @@
   }
 
   const neurons = place("neurons");
-  if (data.neurons) neurons.append(table(data.neurons.columns, data.neurons.rows, "neurons", { caption: "Strongest first. Strength is a neuron's share of what moves the output." }));
+  if (data.neurons) neurons.append(table(data.neurons.columns, data.neurons.rows, "neurons", { caption: ["Strongest first. Strength is a neuron's share of what moves the output.", data.neurons.note].join(" ").trim() }));
   for (const matrix of data.matrices) {
     const size = matrix.rows.length * matrix.columns.length;
     neurons.append(make("h3", {}, matrix.title), size <= BARS ? bars(matrix) : heat(matrix));
