@@ -89,14 +89,26 @@ class LabelBasin:
                         ("κ", "kappa"), ("λ", "lambda"), ("σ_K", "sigma_min"), ("ρ(σ_K)", "rho"), ("L", "smoothness")
                     )
                 ),
-                f"  Theorem 1 with constants one: {value['rows_needed']:.2g} rows (here {self.n_rows}), radius "
-                f"{value['radius']:.2g}, Hessian within [{value['hessian_lower']:.2g}, {value['hessian_upper']:.2g}]",
+                f"  Theorem 1 with constants one: {self._rows()} (here {self.n_rows}), radius {value['radius']:.2g}, "
+                f"Hessian within [{value['hessian_lower']:.2g}, {value['hessian_upper']:.2g}]",
                 f"  measured at {self.hessian.points} points of that ball: Hessian within "
                 f"[{value['hessian_lowest']:.2g}, {value['hessian_highest']:.2g}]",
-                f"  gradient descent contracts by {value['rate_measured']:.4f} a step, 1 − ηH_min = "
-                f"{value['rate_predicted']:.4f} at η = {value['step_size']:.3g}",
+                f"  {self._descent()}",
             ]
         )  # fmt: skip
+
+    def _rows(self) -> str:
+        needed = self.geometry.rows_needed()
+        return f"{needed:.2g} rows" if np.isfinite(needed) else "no number of rows is enough"
+
+    def _descent(self) -> str:
+        rate = self.rate
+        if not np.isfinite(rate.step_size):
+            return "gradient descent contracts nothing: the loss is flat at its minimiser"
+        predicted = f"1 − ηH_min = {rate.predicted:.4f} at η = {rate.step_size:.3g}"
+        if not np.isfinite(rate.measured):
+            return f"how gradient descent contracts is lost in rounding, {predicted}"
+        return f"gradient descent contracts by {rate.measured:.4f} a step, {predicted}"
 
 
 @float64
