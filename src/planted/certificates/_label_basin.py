@@ -113,9 +113,15 @@ class LabelBasin:
 
 @float64
 def label_basin(
-    X: ArrayLike, y: ArrayLike, weights: ArrayLike, activation: Any = "sigmoid", points: int = 10, random_state: Any = 0
+    X: ArrayLike,
+    y: ArrayLike,
+    weights: ArrayLike,
+    activation: Any = "sigmoid",
+    points: int = 10,
+    random_state: Any = 0,
+    sample_weight: ArrayLike | None = None,
 ) -> LabelBasin:
-    """Measure the basin that `weights` (k, d) lie in, on labels y of rows X.
+    """Measure the basin that `weights` (k, d) lie in, on labels y of rows X with weights `sample_weight` (n,).
 
     The quadratic loss is descended from `weights` to its minimiser; the ball lies around that, because the teacher is
     not known. Gradient descent starts on the ball's surface.
@@ -130,7 +136,7 @@ def label_basin(
     1.0
     """
     W = as_matrix("weights", weights)
-    loss = label_loss(X, y, len(W), activation)
+    loss = label_loss(X, y, len(W), activation, sample_weight=sample_weight)
     end = np.asarray(lbfgs(loss, W, steps=500, tolerance=1e-9).params)
     # One Newton step, for as many digits as the rate of descent needs.
     end = end - np.linalg.lstsq(loss.hessian(end), loss.gradient(end).ravel(), rcond=None)[0].reshape(end.shape)
