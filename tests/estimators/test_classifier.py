@@ -264,6 +264,25 @@ def test_basin_of_a_fit_from_python(labelled, fitted):
     assert "Theorem 1 with constants one" in str(found)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_basin_too_small_for_numbers_is_said_so():
+    """Inputs in the hundreds make every sigmoid a step: curvature vanishes, and ρ(σ_K) of longer neurons too."""
+    X = 100 * np.random.default_rng(0).standard_normal((50, 2))
+    found = label_basin(X, (X[:, 0] > 0).astype(float), [[3000.0, 0.0]], points=2)
+    assert "the loss is flat at its minimiser" in str(found)
+    assert "nan" not in str(found)
+    assert replace(found.geometry, rho=1e-200).rows_needed() == np.inf
+    none = replace(found, geometry=replace(found.geometry, rho=0.0))
+    assert none.numbers()["rows_needed"] == none.geometry.estimation_error(100) == np.inf
+    assert "no number of rows is enough (here 50), radius 0" in str(none)
+    # A ball below rounding about a minimiser where the loss curves.
+    loss = objectives.PopulationSquared(Network(np.eye(2), np.full(2, 0.5), "sigmoid"), output=np.full(2, 0.5))
+    rate = linear_rate(loss, np.eye(2), np.eye(2), steps=5)
+    assert np.isnan(rate.measured)
+    assert 0 < rate.predicted < 1
+    assert "lost in rounding, 1 − ηH_min" in str(replace(found, rate=rate))
+
+
 # Recovery.
 
 

@@ -89,21 +89,39 @@ class LabelBasin:
                         ("κ", "kappa"), ("λ", "lambda"), ("σ_K", "sigma_min"), ("ρ(σ_K)", "rho"), ("L", "smoothness")
                     )
                 ),
-                f"  Theorem 1 with constants one: {value['rows_needed']:.2g} rows (here {self.n_rows}), radius "
-                f"{value['radius']:.2g}, Hessian within [{value['hessian_lower']:.2g}, {value['hessian_upper']:.2g}]",
+                f"  Theorem 1 with constants one: {self._rows()} (here {self.n_rows}), radius {value['radius']:.2g}, "
+                f"Hessian within [{value['hessian_lower']:.2g}, {value['hessian_upper']:.2g}]",
                 f"  measured at {self.hessian.points} points of that ball: Hessian within "
                 f"[{value['hessian_lowest']:.2g}, {value['hessian_highest']:.2g}]",
-                f"  gradient descent contracts by {value['rate_measured']:.4f} a step, 1 − ηH_min = "
-                f"{value['rate_predicted']:.4f} at η = {value['step_size']:.3g}",
+                f"  {self._descent()}",
             ]
         )  # fmt: skip
+
+    def _rows(self) -> str:
+        needed = self.geometry.rows_needed()
+        return f"{needed:.2g} rows" if np.isfinite(needed) else "no number of rows is enough"
+
+    def _descent(self) -> str:
+        rate = self.rate
+        if not np.isfinite(rate.step_size):
+            return "gradient descent contracts nothing: the loss is flat at its minimiser"
+        predicted = f"1 − ηH_min = {rate.predicted:.4f} at η = {rate.step_size:.3g}"
+        if not np.isfinite(rate.measured):
+            return f"how gradient descent contracts is lost in rounding, {predicted}"
+        return f"gradient descent contracts by {rate.measured:.4f} a step, {predicted}"
 
 
 @float64
 def label_basin(
-    X: ArrayLike, y: ArrayLike, weights: ArrayLike, activation: Any = "sigmoid", points: int = 10, random_state: Any = 0
+    X: ArrayLike,
+    y: ArrayLike,
+    weights: ArrayLike,
+    activation: Any = "sigmoid",
+    points: int = 10,
+    random_state: Any = 0,
+    sample_weight: ArrayLike | None = None,
 ) -> LabelBasin:
-    """Measure the basin that `weights` (k, d) lie in, on labels y of rows X.
+    """Measure the basin that `weights` (k, d) lie in, on labels y of rows X with weights `sample_weight` (n,).
 
     The quadratic loss is descended from `weights` to its minimiser; the ball lies around that, because the teacher is
     not known. Gradient descent starts on the ball's surface.
@@ -118,7 +136,7 @@ def label_basin(
     1.0
     """
     W = as_matrix("weights", weights)
-    loss = label_loss(X, y, len(W), activation)
+    loss = label_loss(X, y, len(W), activation, sample_weight=sample_weight)
     end = np.asarray(lbfgs(loss, W, steps=500, tolerance=1e-9).params)
     # One Newton step, for as many digits as the rate of descent needs.
     end = end - np.linalg.lstsq(loss.hessian(end), loss.gradient(end).ravel(), rcond=None)[0].reshape(end.shape)

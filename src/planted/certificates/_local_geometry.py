@@ -82,10 +82,11 @@ class LocalGeometry:
         return self.kappa**2 * self.lam
 
     def rows_needed(self, constant: float = 1.0) -> float:
-        """n ≥ C d K³ log²d ((L + 1) L κ² λ/ρ(σ_K))²."""
+        """n ≥ C d K³ log²d ((L + 1) L κ² λ/ρ(σ_K))²; infinite where ρ(σ_K) is too small for a number of rows."""
         L, logarithm = self.smoothness, np.log(max(self.n_features, 2))
         size = self.n_features * self.n_hidden**3 * logarithm**2
-        return float(constant * size * ((L + 1) * L * self._spread / self.rho) ** 2)
+        with np.errstate(over="ignore", divide="ignore"):
+            return float(constant * size * np.square(np.divide((L + 1) * L * self._spread, self.rho)))
 
     def radius(self, constant: float = 1.0) -> float:
         """r = ρ(σ_K)/(c κ² λ √K L²), the ball in which the Hessian is bounded."""
@@ -104,9 +105,10 @@ class LocalGeometry:
         return self.hessian_lower() / self.hessian_upper() ** 2
 
     def estimation_error(self, n: float, constant: float = 1.0) -> float:
-        """Bound on ‖Ŵ_n − W*‖_F, eq. 8: C L K² κ² λ/ρ(σ_K) √(d log n/n)."""
-        scale = self.smoothness * self.n_hidden**2 * self._spread / self.rho
-        return float(constant * scale * np.sqrt(self.n_features * np.log(n) / n))
+        """Bound on ‖Ŵ_n − W*‖_F, eq. 8: C L K² κ² λ/ρ(σ_K) √(d log n/n); infinite where ρ(σ_K) is zero."""
+        with np.errstate(over="ignore", divide="ignore"):
+            scale = np.divide(self.smoothness * self.n_hidden**2 * self._spread, self.rho)
+            return float(constant * scale * np.sqrt(self.n_features * np.log(n) / n))
 
 
 def local_geometry(weights: ArrayLike, activation: Any = "sigmoid") -> LocalGeometry:
@@ -226,7 +228,8 @@ def linear_rate(
     """Run gradient descent on a fixed sample from `start` and fit the rate at which it nears `minimiser`.
 
     The step size is 1/λ_max at the minimiser unless given. The rate is that of the second half of the steps that are
-    still above rounding and above the error ‖∇f‖/λ_min of `minimiser` itself.
+    still above rounding and above the error ‖∇f‖/λ_min of `minimiser` itself. It is NaN where fewer than two are, and
+    so is the step size where the loss does not curve at the minimiser.
 
     >>> from planted import Network, objectives
     >>> loss = objectives.PopulationSquared(Network(np.eye(2), np.ones(2) / 2, "sigmoid"), output=np.ones(2) / 2)
@@ -236,12 +239,16 @@ def linear_rate(
     """
     end = as_matrix("minimiser", minimiser)
     values = np.linalg.eigvalsh(objective.hessian(end))
+    if step_size is None and not values[-1] > 0:
+        return LinearRate(np.nan, np.nan, np.nan, np.zeros(0))
     eta = 1 / float(values[-1]) if step_size is None else float(step_size)
     distances = to_numpy(
         _gradient_steps(objective, to_jax(as_matrix("start", start)), to_jax(end), jnp.asarray(eta), jnp.zeros(steps))
     )
     own_error = float(np.linalg.norm(objective.gradient(end)) / max(float(values[0]), 1e-300))
     live = int(np.sum(distances > max(1e-9 * float(distances[0]), 100 * own_error)))
+    if live < 2:
+        return LinearRate(np.nan, float(1 - eta * values[0]), eta, distances)
     half = live // 2
     measured = float((distances[live - 1] / distances[half]) ** (1 / max(live - 1 - half, 1)))
     return LinearRate(measured, float(1 - eta * values[0]), eta, distances)

@@ -28,7 +28,7 @@ from planted.cli._imported import LAW_HELP, named_law
 from planted.cli._patches import Patch, check_patch
 from planted.cli._program_cache import remember_programs
 from planted.cli._rows import Request
-from planted.cli._sources import Header
+from planted.cli._sources import Header, Weights
 from planted.names import TASKS
 
 
@@ -52,6 +52,7 @@ def certify(
     ] = TASKS[0],
     patch: Patch = None,
     header: Header = None,
+    weights: Weights = None,
     descent: Annotated[
         int | None,
         typer.Option(
@@ -84,13 +85,14 @@ def certify(
     """Is this network a global minimum of the squared loss, a trap, or neither? Which theorems apply?
 
     Columns are matched by name, in any order, and others do not matter; rows that the fit would have left out are left
-    out, which is said. For a network fitted to labels the likelihood takes the place of the squared loss, and the
-    report has standard errors and, where probabilities are means of neurons, the geometry of the basin. Exit status 0
-    if the network is a minimum, 1 if it is not or if that cannot be decided.
+    out, which is said. Without --weights rows are weighted by the column that the fit took its weights from, if it is
+    there. For a network fitted to labels the likelihood takes the place of the squared loss, and the report has
+    standard errors and, where probabilities are means of neurons, the geometry of the basin. Exit status 0 if the
+    network is a minimum, 1 if it is not or if that cannot be decided.
     """
     known("task", task, TASKS)
     law = named_law(inputs)
-    check_loss(loss, population, task != TASKS[0] or descent is not None or report is not None)
+    check_loss(loss, population, task != TASKS[0] or descent is not None or bool(report or weights))
     from planted.numerics.reading import check_source
 
     check_source(model, "model")
@@ -114,13 +116,14 @@ def certify(
             raise ValueError(f"{model} holds a shared filter, which classification does not take")
         if descent is not None:
             raise ValueError("--descent is for regression, not for labels")
-        place = Labelled(model, data, target, features, header)
+        place = Labelled(model, data, target, features, header, weights)
         certificate, problem = place.certified(saved, seed)
         if report is not None:
             classes = saved.signature.classes if saved.labels else ()
             write_page(report, problem, network, certificate, list(problem.names), names_in(target), classes=classes)
         return place.show(certificate, problem, network, seed, as_json)
-    rows = Request(data, target, features, patch, header).rows(saved).complete()
+    request = Request(data, target, features, patch, header, weights, weighted=loss == "squared")
+    rows = request.rows(saved).complete()
     X, y, names = rows.X, rows.y, rows.names
     if isinstance(network, ConvNetwork):
         network = network.canonical()  # the loss normalises the filter
@@ -130,7 +133,7 @@ def certify(
             if population:
                 return _show(expected_certificate(loss, network, X, law, seed), as_json)
             return _show(designed_certificate(loss, network, X, y, law, seed), as_json)
-    problem = problem_of(network, X, y)
+    problem = problem_of(network, X, y, rows.weight)
     objective, params = problem.objective(), problem.params(network)
     certificate = certify(objective, params, seed=seed, descent=descent is not None)
     proved = certificate.descent
@@ -182,7 +185,7 @@ def write_page(path: Path, problem: Any, network: Any, certificate: Any, *names:
         reason=certificate.reason,
         uncertainty=errors,
         certificate=certificate,
-        evidence=evidence(displayed(network, errors), survey.X, survey.y, fitted=fitted, **about),
+        evidence=evidence(displayed(network, errors), survey.X, survey.y, fitted=fitted, weight=survey.weight, **about),
         names=names[0],
         targets=names[1],
         labels=labels,

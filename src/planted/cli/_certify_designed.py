@@ -19,7 +19,7 @@ def check_loss(loss: str, population: bool, others: bool) -> None:
     if loss not in LOSSES:
         raise ValueError(unknown("loss", loss, LOSSES))
     if loss != "squared" and others:
-        raise ValueError(f"--loss {loss} is for regression and goes without --descent and --report")
+        raise ValueError(f"--loss {loss} is for regression and goes without --descent, --report and --weights")
     if loss == "squared" and population:
         raise ValueError("--population is for --loss G, F or L")
 

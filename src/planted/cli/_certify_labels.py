@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from planted.cli._common import DONE, NOT_RECOVERED, names_in, print_json, source_of
-from planted.cli._rows import Given, taken_as_they_are
+from planted.cli._rows import Given, Request
 from planted.names import count_of
 
 
@@ -22,13 +22,13 @@ class Labelled:
     target: str
     features: str | None
     header: bool | None = None
+    weights: str | None = None
 
     def certified(self, saved: Any, seed: int) -> tuple[Any, Any]:
         """The certificate of the network for the loss it was fitted with, and the problem that it solves."""
         import numpy as np
 
         from planted.certificates import certify
-        from planted.datasets import open_table
         from planted.estimators import label_codes
         from planted.methods import Free, LabelProblem, label_uncertainty, with_ends
         from planted.networks import model_about
@@ -38,25 +38,28 @@ class Labelled:
         signature = saved.signature if saved.labels else None
         classes = [0.0, 1.0] if signature is None else list(signature.classes)
         link = "mean" if signature is None else signature.link
-        columns = None if self.features is None else names_in(self.features)
-        if columns is None and saved.encoding is not None:
-            table = saved.table(source_of(self.data), names_in(self.target), self.header)
+        request = Request(self.data, self.target, self.features, None, self.header, self.weights)
+        if self.features is None and saved.encoding is not None:
+            table, among = saved.table(source_of(self.data), names_in(self.target), self.header), slice(None)
         else:
-            with taken_as_they_are():
-                targets = names_in(self.target)
-                table = open_table(source_of(self.data), targets, columns, labels=True, header=self.header)
+            table = request.by_place(labels=True)
+            among = table.rows
         if table.X.shape[1] != network.n_features:
             given = count_of(table.X.shape[1], "input column")
             raise ValueError(f"{self.data} has {given} but the network takes {network.n_features}")
         if link == "mean" and not np.allclose(network.output, 1 / network.n_hidden):
             raise ValueError("a network of probabilities has all outputs 1/k: this one was not fitted to labels")
-        rows = Given(table.X, table.y, table.names, table.words, table.lacking).complete(classes)
+        weight = request.weight(saved, among)
+        rows = Given(table.X, table.y, table.names, table.words, table.lacking, weight).complete(classes)
         codes = label_codes(rows.y, classes).astype(float)
         factors = None if about.get("class_factors") is None else np.asarray(about["class_factors"])
+        weight = rows.weight
+        if factors is not None:
+            weight = factors[codes.astype(int)] * (1.0 if weight is None else weight)
         problem = LabelProblem.of(
             rows.X, codes, network.n_hidden, network.activation,
             free=Free(network.bias is not None, bool(np.any(network.intercept)), network.skip is not None),
-            sample_weight=None if factors is None else factors[codes.astype(int)], class_weight=factors,
+            sample_weight=weight, class_weight=factors,
             link=link, n_classes=len(classes), loss=about["loss"], alpha=float(about["alpha"]),
             names=tuple(rows.names),
         )  # fmt: skip
@@ -76,7 +79,9 @@ class Labelled:
         basin = None
         if problem.link == "mean" and network.bias is None and certificate.is_minimum:
             survey = problem.survey
-            basin = label_basin(survey.X, survey.y, network.weights, network.activation, random_state=seed)
+            basin = label_basin(
+                survey.X, survey.y, network.weights, network.activation, random_state=seed, sample_weight=survey.weight
+            )
         if as_json:
             print_json(
                 certificate.as_dict()

@@ -122,20 +122,6 @@ def targets_of(saved: Any) -> str:
     return ",".join(f'"{name}"' if "," in name else name for name in fitted or ("y",))
 
 
-def read_rows(data: Any, target: str | None, features: str | None) -> tuple[Any, Any, list[str]]:
-    """Inputs, targets and input names from a file; columns are given as comma-separated lists or None.
-
-    >>> read_rows("nowhere.csv", "y", None)
-    Traceback (most recent call last):
-    planted.numerics.reading.DataError: no data file at nowhere.csv
-    """
-    from planted.datasets import read_table
-
-    targets = None if target is None else names_in(target)
-    source = source_of(data) if isinstance(data, Path) else data
-    return read_table(source, targets, None if features is None else names_in(features))
-
-
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None] | None]:
     """A progress callback that draws a bar on a terminal, or None when quiet or piped.

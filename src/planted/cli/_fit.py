@@ -175,7 +175,12 @@ def fit(
     made = Report(estimator, source.names, out, plot, intervals, report, source, began)
     with reported(made, as_json) as shown:
         if out is not None:
-            signed = {"encoding": source.encoding, "targets": tuple(names_in(target)), "patch": shape}
+            signed = {
+                "encoding": source.encoding,
+                "targets": tuple(names_in(target)),
+                "patch": shape,
+                "weights": weights,
+            }
             estimator.save(out, _about(estimator, data, options), **signed)
         source.done()
         if plot is not None:

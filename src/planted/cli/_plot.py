@@ -24,7 +24,7 @@ from planted.cli._common import (
 from planted.cli._patches import Patch
 from planted.cli._program_cache import remember_programs
 from planted.cli._rows import Request
-from planted.cli._sources import Header
+from planted.cli._sources import Header, Weights
 from planted.names import PLOT_LOSSES, PLOTS, count_of
 
 
@@ -47,6 +47,7 @@ def plot(
     ] = None,
     patch: Patch = None,
     header: Header = None,
+    weights: Weights = None,
     out: Annotated[Path | None, typer.Option(help="File to write; planted-KIND.png (.gif) if omitted.")] = None,
     loss: Annotated[str, typer.Option(help=f"One of {', '.join(PLOT_LOSSES)}; slices show all.")] = "G",
     samples: Annotated[int, typer.Option(min=100, help="Rows for L; the others are taken in expectation.")] = 20_000,
@@ -70,7 +71,7 @@ def plot(
     planted plot sphere --features 3 --out sphere.png
     """
     if data is not None:
-        return draw_model(Path(what), Request(data, target, features, patch, header), out, force, as_json)
+        return draw_model(Path(what), Request(data, target, features, patch, header, weights), out, force, as_json)
     if what not in PLOTS and Path(what).is_file():
         raise ValueError(f"name the table that the model is to be drawn beside: planted plot {what} data.csv")
     known("picture", what, PLOTS)
@@ -117,9 +118,10 @@ def draw_model(model: Path, request: Request, out: Path | None, force: bool, as_
         request = replace(request, target=targets_of(saved))
     classes = saved.signature.classes if saved.labels else None
     rows = request.rows(saved).complete(classes)
-    X, y = rows.X, rows.y
-    save_model(file, saved, X, y, names=rows.names, codes=None if classes is None else label_codes(y, classes))
-    measured = scores(saved, X, y)
+    X, y, weight = rows.X, rows.y, rows.weight
+    codes = None if classes is None else label_codes(y, classes)
+    save_model(file, saved, X, y, names=rows.names, codes=codes, weight=weight)
+    measured = scores(saved, X, y, weight)
     if as_json:
         print_json({"model": str(model), "file": str(file), "rows": len(X), **measured})
     else:

@@ -10,7 +10,7 @@ import typer
 from planted.cli._common import DONE, Force, Json, Quiet, Seed, check_file, check_table, print_json, read_model
 from planted.cli._patches import Patch
 from planted.cli._rows import Request, given_rows, missing_rows
-from planted.cli._sources import Header
+from planted.cli._sources import Header, Weights
 from planted.names import count_of
 
 
@@ -29,6 +29,7 @@ def predict(
     target: Annotated[str | None, typer.Option(help="Column to compare with; several, comma-separated.")] = None,
     patch: Patch = None,
     header: Header = None,
+    weights: Weights = None,
     out: Annotated[Path | None, typer.Option(help="Write a CSV with a column 'prediction', or one a target.")] = None,
     force: Force = False,
     seed: Seed = 0,
@@ -52,9 +53,9 @@ def predict(
     from planted.numerics.files import write_whole
 
     saved = read_model(model)
-    rows = Request(data, target, features, patch, header).rows(saved)
+    rows = Request(data, target, features, patch, header, weights, weighted=target is not None).rows(saved)
     columns = predictions(saved, rows.X)
-    score = {} if rows.y is None else scores(saved, rows.X, rows.y)
+    score = {} if rows.y is None else scores(saved, rows.X, rows.y, rows.weight)
     text = _csv(columns)
     if out is not None:
         try:
@@ -120,8 +121,8 @@ def _target_names(saved: Any, count: int) -> list[str]:
     return [str(name) for name in (fitted if len(set(fitted)) == count else range(count))]
 
 
-def scores(saved: Any, X: Any, y: Any) -> dict[str, Any]:
-    """R² of values, or accuracy and log loss of classes, over the rows that have a prediction.
+def scores(saved: Any, X: Any, y: Any, weight: Any = None) -> dict[str, Any]:
+    """R² of values, or accuracy and log loss of classes, over the rows that have a prediction, by their weight (n,).
 
     Of several targets R² is the mean of theirs, each relative to its own variance, and "target_r2" has them by name.
 
@@ -141,8 +142,10 @@ def scores(saved: Any, X: Any, y: Any) -> dict[str, Any]:
         whole = ~np.isnan(chances).any(axis=1) & (codes >= 0)
         right = codes[whole]
         given = chances[whole][np.arange(len(right)), right]
-        hits = np.mean(np.argmax(chances[whole], axis=1) == right)
-        return {"accuracy": float(hits), "log_loss": float(-np.mean(np.log(np.clip(given, 1e-300, 1))))}
+        weight = None if weight is None else weight[whole]
+        hits = np.average(np.argmax(chances[whole], axis=1) == right, weights=weight)
+        log_loss = -np.average(np.log(np.clip(given, 1e-300, 1)), weights=weight)
+        return {"accuracy": float(hits), "log_loss": float(log_loss)}
     values = saved.values(X)
     y = np.asarray(y, dtype=np.float64)
     whole = ~np.isnan(np.column_stack([values, y])).any(axis=1)
@@ -150,7 +153,9 @@ def scores(saved: Any, X: Any, y: Any) -> dict[str, Any]:
     if y.shape != values[whole].shape:
         named = count_of(y[0].size, "target is", "targets are")
         raise ValueError(f"the network has {count_of(values[0].size, 'output')}, but {named} named")
-    each = 1 - np.mean((values[whole] - y) ** 2, axis=0) / np.maximum(np.var(y, axis=0), 1e-300)
+    weight = None if weight is None else weight[whole]
+    variance = np.average((y - np.average(y, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
+    each = 1 - np.average((values[whole] - y) ** 2, axis=0, weights=weight) / np.maximum(variance, 1e-300)
     made: dict[str, Any] = {"r2": float(np.mean(each))}
     if y.ndim == 1:
         return made

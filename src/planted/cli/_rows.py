@@ -10,8 +10,9 @@ from typing import Any
 
 import typer
 
-from planted.cli._common import names_in, read_rows, source_of
+from planted.cli._common import names_in, source_of
 from planted.cli._patches import check_patch, read_patches
+from planted.cli._sources import Columns
 from planted.names import count_of
 
 
@@ -29,6 +30,8 @@ class Given:
         How the table was read.
     lacking : tuple of str
         Input columns with missing values.
+    weight : array (n,) or None
+        Of each row, where rows are weighted.
     """
 
     X: Any
@@ -36,6 +39,7 @@ class Given:
     names: list[str]
     words: str
     lacking: tuple[str, ...] = ()
+    weight: Any = None
 
     def complete(self, classes: Any = None) -> Given:
         """The rows that have every input and target, and of labels a class; how many have not goes to standard error.
@@ -59,7 +63,8 @@ class Given:
         if not whole.any():
             raise ValueError("every row lacks an input or the target")
         typer.echo(f"planted: {missing_rows(whole, self.lacking, 'or the target')}: they are left out", err=True)
-        return replace(self, X=self.X[whole], y=None if self.y is None else self.y[whole])
+        y, weight = (None if part is None else part[whole] for part in (self.y, self.weight))
+        return replace(self, X=self.X[whole], y=y, weight=weight)
 
 
 def given_rows(X: Any) -> Any:
@@ -110,16 +115,27 @@ def taken_as_they_are() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller says of a table for a model: file, target, columns by place, patch, and whether it has a header."""
+    """What a caller says of a table for a model.
+
+    Attributes
+    ----------
+    data : path
+    target, features, patch, header, weights
+        The options; None where one is not given.
+    weighted : bool
+        Whether the column of weights that the model knows of the fit stands for one that is not given.
+    """
 
     data: Path
     target: str | None = None
     features: str | None = None
     patch: str | None = None
     header: bool | None = None
+    weights: str | None = None
+    weighted: bool = True
 
     def rows(self, model: Any) -> Given:
-        """The rows.
+        """The rows, with weights.
 
         Columns are matched by the names that the model keeps, in any order; with `features` given, or for a model of
         an earlier version that keeps none, they are taken as they stand.
@@ -132,22 +148,63 @@ class Request:
 
         network, signature = model.network, model.signature
         if isinstance(network, ConvNetwork) or (signature is not None and signature.patch is not None):
-            return self._patches(network, signature)
+            return self._patches(model)
         check_patch(self.patch, network)
         if self.features is None and model.encoding is not None:
             targets = [] if self.target is None else names_in(self.target)
             table = model.table(source_of(self.data), targets, self.header)
-            return Given(table.X, table.y, table.names, table.words, table.lacking)
-        with taken_as_they_are():
-            X, y, names = read_rows(self.data, self.target, self.features)
-        if X.shape[1] != network.n_features:
+            # These are all rows of the file.
+            weight = self.weight(model, slice(None))
+            return Given(table.X, table.y, table.names, table.words, table.lacking, weight)
+        table = self.by_place()
+        if table.X.shape[1] != network.n_features:
+            given = count_of(table.X.shape[1], "input column")
             raise ValueError(
-                f"{self.data} has {count_of(X.shape[1], 'input column')} but the network takes {network.n_features}; "
+                f"{self.data} has {given} but the network takes {network.n_features}; "
                 "name them with --features, or the column to leave out with --target"
             )
-        return Given(X, y, names, "")
+        return Given(table.X, table.y, table.names, "", weight=self.weight(model, table.rows))
 
-    def _patches(self, network: Any, signature: Any) -> Given:
+    def by_place(self, labels: bool = False) -> Any:
+        """The table with its columns as they stand, but for the target and the weights."""
+        from planted.datasets import open_table
+
+        targets, columns = (None if text is None else names_in(text) for text in (self.target, self.features))
+        left = Columns(weights=self.weights).options(self.data.suffix.lower() == ".npz")["exclude"]
+        with taken_as_they_are():
+            return open_table(
+                source_of(self.data), targets, columns, exclude=left, labels=labels, header=self.header
+            )  # fmt: skip
+
+    def weight(self, model: Any, rows: Any) -> Any:
+        """Weights of some rows of the file, by the column named or else by that of the fit; None where there are none.
+
+        That the column of the fit is taken, or cannot be, goes to standard error.
+        """
+        from planted.numerics.reading import DataError
+
+        if self.weights is not None:
+            return Columns(header=self.header, weights=self.weights).sample_weight(self.data, rows)["sample_weight"]
+        name = "" if model.signature is None or not self.weighted else model.signature.weights
+        if not name:
+            return None
+        there = str(self.data) != "-"
+        if there:
+            try:
+                weight = replace(self, weights=name).weight(model, rows)
+            except DataError as error:
+                if not any(words in error.sentence for words in ("unknown column", "no array named")):
+                    raise
+                there = False
+        if not there:
+            lacking = "which this table lacks" if str(self.data) != "-" else "which standard input does not give"
+            typer.echo(f"planted: the fit had row weights, column {name!r}, {lacking}: rows count alike", err=True)
+            return None
+        typer.echo(f"planted: rows are weighted by column {name!r}, as in the fit", err=True)
+        return weight
+
+    def _patches(self, model: Any) -> Given:
+        network, signature = model.network, model.signature
         n_patches = getattr(network, "n_patches", None)
         patch = self.patch
         if signature is not None and signature.patch is not None:
@@ -159,4 +216,4 @@ class Request:
                 patch = f"{height}x{width}"
         with taken_as_they_are():
             X, y = read_patches(self.data, self.target, patch, n_patches)
-        return Given(X, y, [], "")
+        return Given(X, y, [], "", weight=self.weight(model, slice(None)))

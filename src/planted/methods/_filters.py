@@ -148,8 +148,8 @@ class FilterProblem(Problem):
 
 
 @problem_of.register
-def _of_filter(network: ConvNetwork, X: ArrayLike, y: ArrayLike) -> Problem:
-    return FilterProblem.of(X, y, 1, network.activation)
+def _of_filter(network: ConvNetwork, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Problem:
+    return FilterProblem.of(X, y, 1, network.activation, sample_weight=sample_weight)
 
 
 @float64

@@ -216,8 +216,8 @@ class Problem:
 
 
 @singledispatch
-def problem_of(network: Any, X: ArrayLike, y: ArrayLike) -> Any:
-    """The problem whose answer a network of some kind claims to be, for rows in memory.
+def problem_of(network: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
+    """The problem whose answer a network of some kind claims to be, for rows in memory and their weights (n,).
 
     >>> problem_of(Network([[1.0, 2.0]], [1.0], bias=[0.5]), np.ones((3, 2)), np.ones(3)).free
     Free(bias=True, intercept=False, skip=False)
@@ -226,10 +226,11 @@ def problem_of(network: Any, X: ArrayLike, y: ArrayLike) -> Any:
 
 
 @problem_of.register
-def _of_dense(network: Network, X: ArrayLike, y: ArrayLike) -> Problem:
+def _of_dense(network: Network, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Problem:
     free = Free(network.bias is not None, bool(np.any(network.intercept)), network.skip is not None)
     # Nobody asks for a network without neurons, but a linear function is an answer.
-    return replace(Problem.of(X, y, 1, network.activation, free=free), n_hidden=network.n_hidden)
+    problem = Problem.of(X, y, 1, network.activation, free=free, sample_weight=sample_weight)
+    return replace(problem, n_hidden=network.n_hidden)
 
 
 def block_whitened(block: Block, mean: jax.Array, whitener: jax.Array) -> Block:

@@ -36,6 +36,8 @@ class Signature:
         Mean and standard deviation of each input in the rows of the fit.
     encoding : dict
         How columns of a table became inputs, as :meth:`planted.rows.Encoding.as_dict` has it; empty if unknown.
+    weights : str
+        Column of the table that the rows' weights came from; empty if unknown, or if rows counted alike.
     versions : dict
         Of planted, Python and NumPy, when the network was fitted.
 
@@ -56,6 +58,7 @@ class Signature:
     scale: tuple[float, ...] = ()
     encoding: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    weights: str = ""
 
     def to_json(self) -> str:
         """The signature as text, the same for the same signature."""
@@ -81,6 +84,8 @@ class Signature:
                 scale=tuple(float(value) for value in stored["scale"]),
                 encoding=dict(stored["encoding"]),
                 versions={str(name): str(value) for name, value in stored["versions"].items()},
+                # Earlier versions did not keep it.
+                weights=str(stored.get("weights", "")),
             )
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError):
             raise ValueError("what is said of its inputs and targets is damaged") from None

@@ -200,6 +200,7 @@ def save_model(
     *,
     names: Sequence[str] = (),
     codes: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
 ) -> None:
     """Write a picture of a model beside rows.
 
@@ -217,6 +218,8 @@ def save_model(
         Of the inputs.
     codes : array (n,), optional
         For labels the class of each row.
+    weight : array (n,), optional
+        A row of weight w counts like w equal rows in strengths, R² and accuracy; points are drawn row by row.
 
     Examples
     --------
@@ -229,7 +232,7 @@ def save_model(
     """
     network, values = model.network, model.values(X)
     network = network.canonical()
-    shown = evidence(network, X, values if codes is not None else y, fresh=True)
+    shown = evidence(network, X, values if codes is not None else y, fresh=True, weight=weight)
     filters = isinstance(network, ConvNetwork)
     order = np.argsort(-shown.strength, kind="stable")
     neurons = order[:_NEURONS]
@@ -256,7 +259,7 @@ def save_model(
         axes[:above].ravel()[1].legend(frameon=False, fontsize=8)
     for axis in spare:
         axis.axis("off")
-    _below(axes[-1], model, X, values, y, codes)
+    _below(axes[-1], model, X, values, y, codes, weight)
     hidden = len(order) - len(neurons)
     more = f"; {count_of(hidden, 'weaker neuron is', 'weaker neurons are')} not drawn" if hidden > 0 else ""
     figure.suptitle(f"{network}, {count_of(len(X), 'row')}{more}", fontsize=10)
@@ -283,38 +286,41 @@ def _output(model: Any, i: int) -> str:
     return f"the {'log-odds' if sign.link == 'logit' else 'probability'} of {_short(str(name))}"
 
 
-def _below(axes: Any, model: Any, X: Any, values: np.ndarray, y: Any, codes: np.ndarray | None) -> None:
+def _below(axes: Any, model: Any, X: Any, values: np.ndarray, y: Any, codes: Any, weight: Any) -> None:
     if codes is not None:
         chances, classes = model.predict_proba(X), list(model.signature.classes)
         plot_calibration(chances, codes, classes, axes[0])
         plot_chances(chances, codes, classes, axes[1])
-        _confusion(np.argmax(chances, axis=1), codes, classes, axes[2])
+        _confusion(np.argmax(chances, axis=1), codes, classes, axes[2], weight)
         return
     truth, guess = np.asarray(y, np.float64).reshape(len(values), -1), values.reshape(len(values), -1)
     # Several outputs in units of their spread, one under the other.
     unit = np.where(truth.std(axis=0) > 0, truth.std(axis=0), 1.0) if truth.shape[1] > 1 else np.ones(1)
     observed, predicted = (truth / unit).T.ravel(), (guess / unit).T.ravel()
     plot_prediction(predicted, observed, axes[0])
-    spread = float(np.mean(np.var(truth, axis=0))) or 1.0
-    axes[0].set_title(f"R² {1 - float(np.mean((truth - guess) ** 2)) / spread:.4g}", fontsize=9)
+    middle = np.average(truth, axis=0, weights=weight)
+    spread, left = (
+        float(np.mean(np.average((truth - by) ** 2, axis=0, weights=weight))) for by in (middle, guess)
+    )  # fmt: skip
+    axes[0].set_title(f"R² {1 - left / (spread or 1.0):.4g}", fontsize=9)
     plot_residuals(predicted, observed, axes[1])
     plot_histogram(observed - predicted, axes[2])
     for axis in axes if truth.shape[1] > 1 else ():
         axis.set_xlabel(f"{axis.get_xlabel()},\nin standard deviations of each target")
 
 
-def _confusion(guess: np.ndarray, codes: np.ndarray, classes: Sequence[Any], axis: Any) -> None:
+def _confusion(guess: np.ndarray, codes: np.ndarray, classes: Sequence[Any], axis: Any, weight: Any = None) -> None:
     m = len(classes)
-    table = np.zeros((m, m), int)
-    np.add.at(table, (codes, guess), 1)
-    axis.imshow(table / np.maximum(table.sum(axis=1, keepdims=True), 1), cmap="Blues", vmin=0, vmax=1)
+    table = np.zeros((m, m))
+    np.add.at(table, (codes, guess), 1 if weight is None else weight)
+    axis.imshow(table / np.maximum(table.sum(axis=1, keepdims=True), 1e-300), cmap="Blues", vmin=0, vmax=1)
     if m <= 12:
         for i, j in np.ndindex(m, m):
-            share = table[i, j] / max(table[i].sum(), 1)
-            axis.text(j, i, str(table[i, j]), ha="center", va="center", color="white" if share > 0.6 else "black")
+            share = table[i, j] / (table[i].sum() or 1.0)
+            axis.text(j, i, f"{table[i, j]:.7g}", ha="center", va="center", color="white" if share > 0.6 else "black")
         axis.set_xticks(range(m), [_short(str(label)) for label in classes])
         axis.set_yticks(range(m), [_short(str(label)) for label in classes])
-    axis.set(xlabel="predicted", ylabel="observed", title=f"accuracy {np.trace(table) / max(table.sum(), 1):.3g}")
+    axis.set(xlabel="predicted", ylabel="observed", title=f"accuracy {np.trace(table) / (table.sum() or 1.0):.3g}")
 
 
 def _linear(network: Any, scale: np.ndarray, names: Sequence[str], axis: Any) -> None:
