@@ -64,6 +64,8 @@ def test_certify_weighs_rows_as_the_fit_did(capsys, folder):
         assert value == pytest.approx(copies[1], rel=1e-12)
     assert certified("plain", folder / "rows.csv")[::2] == (1, "")
     assert certified("weighted", folder / "bare.csv")[::2] == (1, LACKS)
+    np.savez(folder / "bare.npz", X=X, y=Y)
+    assert certified("weighted", folder / "bare.npz")[::2] == (1, LACKS)
     status, _, err = run(capsys, "certify", folder / "weighted", folder / "bare.csv", "--weights", "w")
     assert status == 2
     assert "unknown column 'w'" in err

@@ -193,7 +193,7 @@ class Request:
             try:
                 weight = replace(self, weights=name).weight(model, rows)
             except DataError as error:
-                if not any(words in error.sentence for words in ("unknown column", "no array named")):
+                if not any(words in error.sentence for words in ("unknown column", "unknown array")):
                     raise
                 there = False
         if not there:
