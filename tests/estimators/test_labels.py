@@ -1,6 +1,7 @@
 """Log-odds and softmax networks: recovery up to symmetry, errors, weights of rows and classes, penalties, the door."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -171,8 +172,13 @@ def test_weights_are_repeated_rows(three):
     for part, error in weighted.standard_errors_.errors.items():
         np.testing.assert_allclose(error, repeated.standard_errors_.errors[part], rtol=1e-5)
     assert weighted.verdict_.p_value == pytest.approx(repeated.verdict_.p_value, rel=1e-5)
-    for name in ("status", "reason", "advice"):
+    for name in ("status", "advice"):
         assert getattr(weighted.result_, name) == getattr(repeated.result_, name)
+    # What else was tried ends at rounding of one minimum or another.
+    reasons = [re.split(r"(\d\.\d+)", est.result_.reason) for est in (weighted, repeated)]
+    assert reasons[0][::2] == reasons[1][::2]
+    numbers = [[float(number) for number in reason[1::2]] for reason in reasons]
+    assert numbers[0] == pytest.approx(numbers[1], abs=0.01)
     assert weighted.result_.relative_loss == pytest.approx(repeated.result_.relative_loss, rel=1e-8)
 
 

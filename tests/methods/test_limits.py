@@ -122,7 +122,10 @@ def test_labels_that_a_neuron_tells_apart_on_one_side_are_not_called_noise():
     for weight in (None, "balanced"):
         est = PlantedClassifier(1, "sigmoid", True, link="logit", class_weight=weight, random_state=0).fit(rows, y)
         assert est.result_.status == "ambiguous"
-        assert "no end" in est.result_.reason or "no finite minimiser" in est.result_.reason
+        # How far the descent runs before it stops is a matter of rounding.
+        ends = "no end", "no finite minimiser", "left open, in the weights of neuron 1"
+        assert any(words in est.result_.reason for words in ends)
+        assert "noise" not in est.result_.reason
         assert "repeat" not in est.result_.advice
     kept = PlantedClassifier(1, "sigmoid", True, link="logit", alpha=0.001, random_state=0).fit(rows, y)
     assert "no end" not in kept.result_.reason

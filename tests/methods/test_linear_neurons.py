@@ -35,7 +35,7 @@ def test_rows_are_explained(linear, bias, intercept, activation):
     assert not determined or match(result.network, teacher).weight_error < 1e-9
 
 
-@pytest.mark.parametrize("seed", [5, 6])
+@pytest.mark.parametrize("seed", [6, 7])
 def test_any_run_that_explains_its_rows_may_be_the_one(seed):
     """Eleven rows reach the first neuron: runs explain them by two, which leaves none for the linear function."""
     rows = [[-0.45, 0.26, 0.03, -0.54, -0.67], [-0.85, 0.4, -0.24, -0.24, 0.06], [1.0, 0.41, 0.14, 0.41, 0.16]]

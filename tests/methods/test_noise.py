@@ -48,7 +48,7 @@ def test_the_test_of_a_linear_function_is_right_and_counts_weights_as_rows():
     X, y, weight = rng.standard_normal((40, 3)), rng.standard_normal(40), rng.integers(1, 4, 40)
     repeated = linear_p_value(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert linear_p_value(X, y, weight.astype(float)) == pytest.approx(repeated, rel=1e-9)
-    assert np.isnan(linear_p_value(X[:4], y[:4]))
+    assert np.isnan(linear_p_value(X[:2], y[:2]))
 
 
 def test_one_row_and_one_number_are_counted_in_the_singular():

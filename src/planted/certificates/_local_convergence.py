@@ -283,9 +283,11 @@ def run_descent(
     path = np.array(values)
     bound = certificate.rate ** np.arange(len(path)) * path[0]
     beta = certificate.smoothness
-    rounding = 1e-28 * (beta if to_zero else beta**2) * float(np.sum(flatten(start) ** 2))
+    # Of the iterates, and so of losses and of squared gradients.
+    apart = 1e-14 * float(np.linalg.norm(flatten(start)))
+    rounding = (beta if to_zero else beta**2) * apart**2
     live = int(np.sum(path > rounding))
     half = live // 2
     measured = float((path[live - 1] / path[half]) ** (1 / max(live - 1 - half, 1))) if live > 1 else 0.0
-    holds = bool(np.all(path <= bound * (1 + 1e-9) + rounding)) and distance <= certificate.radius * (1 + 1e-9)
+    holds = bool(np.all(path <= bound * (1 + 1e-9) + rounding)) and distance <= certificate.radius * (1 + 1e-9) + apart
     return DescentCheck(path, bound, measured, distance, holds)
