@@ -36,7 +36,7 @@ def test_sums_and_minima(four_cores, n, size):
     rng = np.random.default_rng(n)
     x, y, weight = rng.standard_normal((n, 3)), rng.standard_normal(n), rng.random(n)
     with jax.enable_x64(True):
-        rows = shared.RowsOnCores(ArrayRows(x, y, weight, block_size=size))
+        rows = shared.RowsOnCores(ArrayRows(x, y, weight, block_size=size), 3)
     total, product = rows.sum(sums, 2.0)
     assert total == pytest.approx(weight @ y, abs=1e-12 * n)
     assert product == pytest.approx(2 * weight @ x, abs=1e-12 * n)

@@ -26,18 +26,31 @@ from planted.rows._memory import ArrayRows
 # Numbers in all rows, times what is multiplied with each, from which threads pay for themselves.
 _MUCH = 30_000_000
 _PIECE_BYTES = 1 << 18
+# A piece and what is computed of it, some four numbers a neuron and row, leave room in a core's own cache of 1 MB.
+_WORKING_BYTES = 5 << 17
+_NUMBERS_A_NEURON = 4
 _LEAST_PIECE = 256
 _COMPILED: set[Any] = set()
 """Of what loops there are compiled programs."""
 
 
-def piece_rows(rows: int, row_bytes: int) -> int:
-    """Rows in a piece: `rows` halved until a piece has at most 256 kB, or would have fewer than 256 rows.
+def piece_rows(rows: int, row_bytes: int, neuron_bytes: int = 0) -> int:
+    """Rows in a piece: `rows` halved until a piece fits, or would have fewer than 256 rows.
+
+    A piece fits if its inputs have at most 256 kB, and at most 640 kB together with what is computed of them.
+    `row_bytes` and `neuron_bytes` are those of a row's inputs and of one number for each neuron.
 
     >>> piece_rows(8192, 160), piece_rows(4096, 400), piece_rows(1024, 1600), piece_rows(5000, 80)
     (1024, 512, 256, 2500)
+    >>> piece_rows(4096, 200), piece_rows(4096, 200, 200)
+    (1024, 512)
     """
-    while rows * row_bytes > _PIECE_BYTES and rows % 2 == 0 and rows // 2 >= _LEAST_PIECE:
+    working_bytes = row_bytes + _NUMBERS_A_NEURON * neuron_bytes
+
+    def fits(size: int) -> bool:
+        return size * row_bytes <= _PIECE_BYTES and size * working_bytes <= _WORKING_BYTES
+
+    while not fits(rows) and rows % 2 == 0 and rows // 2 >= _LEAST_PIECE:
         rows //= 2
     return rows
 
@@ -70,18 +83,21 @@ class RowsOnCores(Rows):
     ----------
     rows : ArrayRows
         Arrays, not traced.
+    neurons : int
+        How many numbers every number of a row is multiplied with.
 
     Examples
     --------
-    >>> rows = RowsOnCores(ArrayRows(np.ones((50, 2)), np.arange(50.0), block_size=8))
+    >>> rows = RowsOnCores(ArrayRows(np.ones((50, 2)), np.arange(50.0), block_size=8), 3)
     >>> float(rows.mean(_first_moment))
     24.5
     """
 
     traceable = False
 
-    def __init__(self, rows: ArrayRows) -> None:
+    def __init__(self, rows: ArrayRows, neurons: int) -> None:
         self.rows = rows
+        self.neurons = neurons
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -97,7 +113,8 @@ class RowsOnCores(Rows):
     def fold(self, combine: str, function: Callable[..., Any], *args: Any) -> Any:
         """Combine `function(piece, *args)` over all rows."""
         blocks = self.rows.blocks
-        size = piece_rows(blocks["x"].shape[1], blocks["x"].dtype.itemsize * int(np.prod(self.shape)))
+        number = blocks["x"].dtype.itemsize
+        size = piece_rows(blocks["x"].shape[1], number * int(np.prod(self.shape)), number * self.neurons)
         pieces = self.rows.size // size
         bounds = np.linspace(0, pieces, min(cores(), pieces) + 1).astype(int).tolist()
 
@@ -121,7 +138,7 @@ class RowsOnCores(Rows):
 
     def map(self, function: Callable[..., Block], *args: Any, shape: tuple[int, ...] | None = None) -> RowsOnCores:
         """Rows whose blocks are `function(block, *args)`."""
-        return RowsOnCores(self.rows.map(function, *args, shape=shape))
+        return RowsOnCores(self.rows.map(function, *args, shape=shape), self.neurons)
 
 
 def _first_moment(block: Block) -> jax.Array:
@@ -139,4 +156,4 @@ def on_cores(rows: Any, neurons: int) -> Any:
     """
     if not isinstance(rows, ArrayRows) or isinstance(rows.blocks["x"], jax.core.Tracer):
         return rows
-    return RowsOnCores(rows) if rows.blocks["x"].size * neurons >= _MUCH else rows
+    return RowsOnCores(rows, neurons) if rows.blocks["x"].size * neurons >= _MUCH else rows
