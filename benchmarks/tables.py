@@ -144,7 +144,8 @@ def planted(
 
     Rows of the weights have length 1.5 per standard deviation of the inputs; outputs are between 1 and 2 in size and
     of mixed sign, intercepts and the linear part of the sizes given. Pre-activations at the mean of the inputs are of
-    the size `bias`; with `anywhere` it is the biases that are, so that kinks may be beyond all rows.
+    the size `bias`; with `anywhere` it is the biases that are, so that kinks may be beyond all rows. A network that is
+    constant in all rows, which fits refuse, is drawn again.
     """
 
     def draw(rng):
@@ -164,7 +165,8 @@ def planted(
             weights / scale, output, activation, offset, intercept * rng.uniform(1.0, 2.0, lead),
             skip * rng.uniform(0.5, 1.0, (*lead, d)) / scale if skip else None,
         )  # fmt: skip
-        return observed(rng, X, fresh, teacher.predict, noise, teacher)
+        table = observed(rng, X, fresh, teacher.predict, noise, teacher)
+        return table if np.ptp(table.y) > 0 else draw(rng)
 
     return draw
 
