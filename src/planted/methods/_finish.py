@@ -23,6 +23,7 @@ from planted.methods._refine import finish
 from planted.methods._refits import refits_of, unsettled
 from planted.methods._residual_test import residual_p_value
 from planted.methods._row_facts import confirmed, exchangeable, thin_neuron
+from planted.methods._shortest import shortest_along_open
 from planted.methods._smaller import fewer_neurons
 from planted.methods._spare import spare_neurons
 from planted.methods._verdict import OUT_OF_TIME, judge
@@ -59,6 +60,9 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     data = observations(survey)
     intercept = problem.free.intercept
     about = errors_of(problem, network, data, relative)
+    shorter = shortest_along_open(problem, network, about.uncertainty)
+    if shorter is not network:
+        network, about = shorter, errors_of(problem, shorter, data, relative)
     errors, needed = about.uncertainty, about.n_parameters
     # The rows determine the matrix of a quadratic network whatever its rank, and it the network up to symmetry.
     unique = bool(start.details.get("unique"))
