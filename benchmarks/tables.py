@@ -38,7 +38,7 @@ class Table:
 class Kind:
     """How a table is drawn from a generator, what its true answer is, and words of which the answer holds one.
 
-    A real table of few rows is drawn `splits` times, and scored by what is left out of all of them together.
+    A real table is drawn `splits` times, and scored by what is left out of all of them together.
     """
 
     draw: Callable[[np.random.Generator], Table]
@@ -297,11 +297,11 @@ KINDS = {
     ),
     "noise, 300 rows": Kind(nothing(300, 5), NOISE, ("mean",)),
     "noise, 3,000 rows, level 20": Kind(nothing(3000, 4, law=heavy, level=20.0), NOISE, ("mean",)),
-    "diabetes": Kind(real(datasets.load_diabetes), REAL),
+    "diabetes": Kind(real(datasets.load_diabetes), REAL, splits=5),
     "wine, alcohol": Kind(real(datasets.load_wine, 0), REAL, splits=5),
-    "breast cancer, malignant or not": Kind(real(datasets.load_breast_cancer), REAL),
-    "breast cancer, mean texture": Kind(real(datasets.load_breast_cancer, 1), REAL),
-    "digits, the digit": Kind(real(datasets.load_digits), REAL),
+    "breast cancer, malignant or not": Kind(real(datasets.load_breast_cancer), REAL, splits=5),
+    "breast cancer, mean texture": Kind(real(datasets.load_breast_cancer, 1), REAL, splits=5),
+    "digits, the digit": Kind(real(datasets.load_digits), REAL, splits=2),
     "iris, petal width": Kind(real(datasets.load_iris, 3), REAL, splits=5),
     "linnerud, three targets": Kind(real(datasets.load_linnerud), REAL, splits=40),
 }  # fmt: skip

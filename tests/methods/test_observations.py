@@ -10,6 +10,7 @@ from planted.methods import Free, Observations, Problem
 from planted.methods._baselines import LeftOut
 from planted.methods._comparison import Comparison, Entry
 from planted.methods._errors import uneven_noise
+from planted.methods._families import families
 from planted.methods._observations import apart, joined_rows
 from planted.methods._residual_test import residual_p_value
 from planted.methods._screen_rows import Table
@@ -88,10 +89,24 @@ def test_nothing_is_left_to_test_where_a_linear_function_is_every_function():
     assert residual_p_value(Observations(x, Y), network, intercept=True) == 1.0
 
 
-def test_a_linear_function_that_is_no_worse_than_a_tying_network_ties():
+def test_a_linear_function_is_as_good_as_a_network_that_is_no_better_with_as_many_numbers():
     made = Comparison()
     made.share, made.count = np.full(2, 0.5), 2
     linear, alike, narrower = (Entry(None, None, 0, Free(), numbers, np.array([1.0, 3.0]), []) for numbers in (3, 3, 2))
-    assert made.as_good(linear, [alike])
-    assert not made.as_good(linear, [narrower])
-    assert not made.as_good(linear, [Entry(None, None, 0, Free(), 9, np.array([1.0, 2.9]), [])])
+    assert made.as_good(linear, alike)
+    assert not made.as_good(linear, narrower)
+    assert not made.as_good(linear, Entry(None, None, 0, Free(), 9, np.array([1.0, 2.9]), []))
+
+
+def test_a_network_that_is_worse_on_most_rows_does_not_tie_because_a_few_make_its_error_large():
+    made = Comparison()
+    made.share, made.count = np.full(400, 1 / 400), 400
+    relu = families()[0]
+    best = Entry(relu, relu.members[0], 1, Free(), 3, np.full(400, 0.1), [])
+    squares = np.full(400, 0.2)
+    few = Entry(relu, relu.members[0], 1, Free(), 3, np.where(np.arange(400) == 7, 500.0, squares), [])
+    mean, error = made.excess(few, best)
+    assert mean < 2 * error
+    assert not made.ties(few, best, errors=2.0)
+    even = Entry(relu, relu.members[0], 1, Free(), 3, np.where(np.arange(400) % 2, 0.0, 0.2), [])
+    assert made.ties(even, best)

@@ -318,25 +318,35 @@ class _Contest(Sizes):
         return constant
 
     def settled(self, finalists: list[Entry]) -> Entry:
-        """Of those that tie with the best one the likeliest, fitted to all rows; a linear function if one ties.
-
-        Likelihoods are Gaussian with the price that the Bayesian information criterion asks for a number.
-        """
+        """A linear function that ties with the best one or is no worse than what would be taken, or the likeliest."""
         best = min(finalists, key=self.loss)
         # More numbers than the best one has are no reason to be worse by more than one standard error.
         errors = {id(entry): _FINAL_ERRORS if entry.numbers <= best.numbers else 1.0 for entry in finalists}
         tying = [entry for entry in finalists if self.ties(entry, best, errors[id(entry)])]
-        without = [entry for entry in finalists if entry.family is None and self.as_good(entry, tying)]
-        for entry in tying if without else ():
-            entry.why = entry.why or "no neuron is needed" * (entry.family is not None)
-        if without or self.exact(best) or len(tying) == 1 or passed():
-            return self.simplest(without or tying)
+        plain = [entry for entry in tying if entry.family is None]
+        less: list[Entry] = []
+        if plain or self.exact(best) or len(tying) == 1 or passed():
+            chosen = self.simplest(plain or tying)
+        else:
+            chosen, less = self.likeliest(tying)
+        no_worse = [entry for entry in finalists if entry.family is None and self.as_good(entry, chosen)]
+        if no_worse:
+            chosen = self.simplest(no_worse)
+        for entry in tying if chosen.family is None else less:
+            why = "less likely on all rows" if chosen.family else "no neuron is needed" * (entry.family is not None)
+            entry.why = entry.why or why
+        return chosen
+
+    def likeliest(self, tying: list[Entry]) -> tuple[Entry, list[Entry]]:
+        """The likeliest of them, fitted to all rows, and those that are less likely.
+
+        Likelihoods are Gaussian with the price that the Bayesian information criterion asks for a number.
+        """
         prices = {id(entry): self.criterion(entry) for entry in tying}
-        least = min(prices.values())
-        likely = [entry for entry in tying if prices[id(entry)] <= least + _INDIFFERENT]
-        for entry in tying:
-            entry.why = entry.why or "less likely on all rows" * (prices[id(entry)] > least + _INDIFFERENT)
-        return self.fewest([entry for entry in likely if self.p_value(entry) >= _DOUBTFUL] or likely)
+        enough = min(prices.values()) + _INDIFFERENT
+        likely = [entry for entry in tying if prices[id(entry)] <= enough]
+        chosen = self.fewest([entry for entry in likely if self.p_value(entry) >= _DOUBTFUL] or likely)
+        return chosen, [entry for entry in tying if prices[id(entry)] > enough]
 
     def criterion(self, entry: Entry) -> float:
         """−2 log-likelihood on all rows, and ln(rows) a number."""

@@ -79,17 +79,17 @@ class Comparison:
         if self.exact(entry) or self.exact(best):
             return self.exact(entry)
         mean, error = self.excess(entry, best)
-        if entry.family is not None:
-            return mean <= max(errors * error, self.price(entry, best))
         # The best of many networks is better than a linear function by chance alone.
-        return mean <= _LINEAR_ERRORS * error and not self.worse_on_most(entry, best)
+        reach = _LINEAR_ERRORS if entry.family is None else errors
+        if mean <= reach * error and not self.worse_on_most(entry, best):
+            return True
+        return entry.family is not None and mean <= self.price(entry, best)
 
     def worse_on_most(self, entry: Entry, best: Entry) -> bool:
         """Whether more rows than chance would have it are explained less well; a few rows may make most of a mean."""
         signs = self.share * np.sign(entry.squares - best.squares)
         return float(np.sum(signs)) > SURE * float(np.linalg.norm(signs))
 
-    def as_good(self, entry: Entry, others: list[Entry]) -> bool:
-        """Whether an entry is one of the others, or explains held-out rows no worse than one with as many numbers."""
-        at_least = self.loss(entry) / (1 + _SAME)
-        return entry in others or any(o.numbers >= entry.numbers and self.loss(o) >= at_least for o in others)
+    def as_good(self, entry: Entry, other: Entry) -> bool:
+        """Whether an entry explains held-out rows no worse than another one that has as many numbers."""
+        return other.numbers >= entry.numbers and self.loss(other) >= self.loss(entry) / (1 + _SAME)
