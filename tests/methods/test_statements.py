@@ -51,6 +51,14 @@ NOISE = rng.standard_normal(300)
 TANH = Network([[1.5, 0.0, 0.5], [0.0, 1.0, -1.0]], [1.0, -0.7], "tanh")
 
 
+def test_fewer_rows_than_inputs_are_no_dependence_of_these():
+    rows = np.random.default_rng(0).standard_normal((8, 20))
+    for twice in (1, 2):
+        survey = Survey.of(np.repeat(rows, twice, axis=0), np.zeros(8 * twice))
+        words = "Give more than 20 distinct rows, of which there are 8, or fewer inputs."
+        assert dependence_advice(survey, Free(intercept=True, skip=True)) == words
+
+
 def test_the_linear_function_and_the_mean_are_left_out_exactly():
     """Against refits without each row."""
     y = X @ [1.0, 2.0, 0.0] + 3 + NOISE
