@@ -192,17 +192,18 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     measure = "explained deviance" if facts.labels else "R²"
     own = f"{measure} {gain(facts.network_loss)}"
     if not facts.explained and "mean" in facts.unbeaten and not facts.linear_tells:
+        wanted = "more rows" if facts.linear_p_value < LEVEL else "other inputs, or more rows"
         if facts.without_neurons:
             return (
                 f"{_WITHOUT_NEURONS['constant']}: {_dependence(facts)}",
-                "Give other inputs, or more rows.",
+                f"Give {wanted}.",
             )
         rival = "the classes' shares" if facts.labels else "the mean"
         word = "worse than" if facts.network_loss > facts.mean_loss else "not clearly better than"
         return (
             f"on rows left out the network is {word} {rival} ({own}, {rival} {gain(facts.mean_loss)}): "
             f"{_dependence(facts)}",
-            f"Give {_or_fewer(facts, 'other inputs, or more rows')}.",
+            f"Give {_or_fewer(facts, wanted)}.",
         )
     if _loses_to_linear(facts):
         rival = facts.linear_rival
