@@ -69,6 +69,12 @@ def test_no_other_inputs_are_asked_for_where_these_tell():
     assert judge(replace(neurons, n_hidden=1)).advice == "Give more rows."
 
 
+def test_a_network_that_leaves_something_explains_not_all():
+    left = "the network explains all but 7e-06 of the variance"
+    assert judge(Facts(7e-6, np.inf, 900, 5, p_value=0.5)).reason.startswith(left)
+    assert judge(Facts(7e-4, np.inf, 900, 5, p_value=0.5)).reason.startswith("the network explains 99.93 %")
+
+
 def test_fewer_rows_than_inputs_are_no_dependence_of_these():
     rows = np.random.default_rng(0).standard_normal((8, 20))
     for twice in (1, 2):

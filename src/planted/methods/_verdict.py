@@ -203,6 +203,8 @@ def _share(facts: Facts) -> str:
     explains = 100 * (1 - facts.relative_loss)
     if explains < 0:
         return f"the network is worse than the mean: its squared error is {facts.relative_loss:.3g} times the variance"
+    if f"{explains:.4g}" == "100" and not facts.explained:
+        return f"the network explains all but {facts.relative_loss:.1g} of the variance"
     return f"the network explains {explains:.4g} % of the variance"
 
 
