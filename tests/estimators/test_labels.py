@@ -18,9 +18,11 @@ from planted.methods import Candidate, Choice, Free, LabelProblem, choose_label_
 from planted.methods._label_causes import label_cause
 from planted.methods._label_contest import Contest
 from planted.methods._label_runaway import runaway
-from planted.methods._label_split import held_out
+from planted.methods._label_search import searched_rows
+from planted.methods._label_split import content_keys, held_out, keyed_rows
 from planted.methods._label_test import label_p_value
 from planted.methods._logistic import logistic_regression
+from planted.rows import Survey
 
 TWO = Network([[2.0, 0.5], [-0.5, 1.5]], [2.5, -2.0], "tanh", bias=[0.3, -0.2], intercept=0.2)
 THREE = Network(
@@ -196,9 +198,47 @@ def test_a_class_whose_rows_all_have_weight_zero_is_none(three):
 def test_held_out_rows_do_not_depend_on_how_often_a_row_is_given():
     X, y = drawn(TWO, 200)
     times = np.arange(200) % 3 + 1
-    _, test = held_out(X, y)
-    _, again = held_out(np.repeat(X, times, axis=0), np.repeat(y, times))
+    _, test = held_out(y, content_keys(X, y))
+    X, y = np.repeat(X, times, axis=0), np.repeat(y, times)
+    _, again = held_out(y, content_keys(X, y))
     assert set(np.repeat(np.arange(200), times)[again]) == set(test)
+
+
+def parity(n):
+    """Inputs of zeros and ones, and labels of the parity of two of them, a twentieth of them flipped."""
+    rng = np.random.default_rng(7000)
+    X = rng.integers(0, 2, (n, 3)).astype(float)
+    return X, ((X[:, 0] != X[:, 1]) ^ (rng.random(n) < 0.05)).astype(float)
+
+
+def test_rows_of_few_values_are_held_out_each_by_itself():
+    """All rows of an input and a label held out at once would leave the other labels of this input to learn from."""
+    X, y = parity(300)
+    est = PlantedClassifier("auto", "tanh", link="logit", restarts=0, random_state=0).fit(X, y)
+    assert est.n_hidden_ > 1
+    assert est.score(X, y) > 0.9
+
+
+def test_class_weights_repeat_no_rows_of_few_values():
+    X, y = parity(60)
+    factors = np.array([1.0, 3.0])
+    rows, number = np.unique(np.column_stack([X, y]), axis=0, return_counts=True)
+    codes = rows[:, -1].astype(int)
+    found = [
+        keyed_rows(Survey.of(inputs, labels, weight * factors[labels.astype(int)]), factors, 1000)
+        for inputs, labels, weight in ((X, y, np.ones(60)), (rows[:, :-1], rows[:, -1], number))
+    ]
+    assert len(codes) < 20
+    for one, keys in found:
+        assert len(one.y) == len(np.unique(keys)) == 60
+        np.testing.assert_array_equal(one.weight, factors[one.y.astype(int)])
+    np.testing.assert_array_equal(found[0][0].X, found[1][0].X)
+
+
+def test_a_search_leaves_out_no_row_of_few_values():
+    X, y = parity(2000)
+    rows = searched_rows(LabelProblem.of(X, y, 1, "tanh", link="logit", search_rows=100))
+    assert (len(rows.y), rows.total_weight) == (16, 2000)
 
 
 # What is chosen by rows, whatever the seed.

@@ -15,7 +15,7 @@ from planted.methods._label_causes import label_cause
 from planted.methods._label_contest import Contest
 from planted.methods._label_finish import _noise, _too_far
 from planted.methods._label_held_out import _compared, label_held_out
-from planted.methods._label_split import held_out
+from planted.methods._label_split import content_keys, held_out
 from planted.methods._label_test import label_p_value
 from planted.methods._label_width import _choice
 from planted.methods._logistic import logistic_regression
@@ -53,7 +53,7 @@ def test_causes_are_scored_against_the_shares_of_the_part_that_was_fitted(monkey
     X = rng.standard_normal((600, 2))
     y = (rng.random(600) < 0.05).astype(float)
     weight = np.where(y == 1, 1.0, 2.0)
-    train, test = held_out(X, y)
+    train, test = held_out(y, content_keys(X, y))
     weight[test] *= np.where(y[test] == 1, 1.0, 5.0)
     share = np.average(y[train], weights=weight[train])
     constant = Network([[0.0, 0.0]], [1.0], "sigmoid", bias=[np.log(share / (1 - share))])

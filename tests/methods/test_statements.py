@@ -51,6 +51,38 @@ NOISE = rng.standard_normal(300)
 TANH = Network([[1.5, 0.0, 0.5], [0.0, 1.0, -1.0]], [1.0, -0.7], "tanh")
 
 
+def test_ten_rows_tell_a_linear_function_from_the_mean():
+    """Squared errors of the mean vary by more than their half, and say less than an F-test."""
+    rows = np.random.default_rng(1).standard_normal((10, 4))
+    y = rows[:, 0] - rows[:, 1] + 0.1 * rows[:, 3]
+    est = PlantedRegressor(random_state=0).fit(rows[:, :3], y)
+    assert "mean" not in est.result_.reason
+    assert "linear function" in est.result_.reason
+
+
+def test_no_other_inputs_are_asked_for_where_these_tell():
+    facts = Facts(0.5, np.inf, 40, 1, without_neurons="constant", unbeaten=("mean",), mean_loss=1.0, network_loss=1.0)
+    assert judge(replace(facts, linear_p_value=1e-6)).advice == "Give more rows."
+    assert judge(facts).advice == "Give other inputs, or more rows."
+    neurons = replace(facts, without_neurons="", n_hidden=2, linear_p_value=1e-6)
+    assert judge(neurons).advice == "Give more rows, or ask for fewer neurons."
+    assert judge(replace(neurons, n_hidden=1)).advice == "Give more rows."
+
+
+def test_a_network_that_leaves_something_explains_not_all():
+    left = "the network explains all but 7e-06 of the variance"
+    assert judge(Facts(7e-6, np.inf, 900, 5, p_value=0.5)).reason.startswith(left)
+    assert judge(Facts(7e-4, np.inf, 900, 5, p_value=0.5)).reason.startswith("the network explains 99.93 %")
+
+
+def test_fewer_rows_than_inputs_are_no_dependence_of_these():
+    rows = np.random.default_rng(0).standard_normal((8, 20))
+    for twice in (1, 2):
+        survey = Survey.of(np.repeat(rows, twice, axis=0), np.zeros(8 * twice))
+        words = "Give more than 20 distinct rows, of which there are 8, or fewer inputs."
+        assert dependence_advice(survey, Free(intercept=True, skip=True)) == words
+
+
 def test_the_linear_function_and_the_mean_are_left_out_exactly():
     """Against refits without each row."""
     y = X @ [1.0, 2.0, 0.0] + 3 + NOISE

@@ -9,7 +9,7 @@ import pytest
 
 from planted import PlantedRegressor
 from planted.certificates import uncertainty
-from planted.methods import Observations, Problem, in_own_units
+from planted.methods import Observations, Problem, in_own_units, refine
 from planted.methods._residual_test import residual_p_value
 from planted.networks import Network
 from planted.objectives import Squared
@@ -95,3 +95,19 @@ def test_probes_that_the_network_makes_up_are_no_noise_of_rounding():
         network = Network(np.zeros((0, 3)), np.zeros(0), skip=skip, intercept=intercept)
         values.append(residual_p_value(Observations(X, y * unit), network, intercept=True))
     np.testing.assert_allclose(values, values[0], rtol=1e-6)
+
+
+def test_a_target_without_noise_beside_one_with_noise_shows_no_structure():
+    """Its residuals are the errors of the neurons that both share; a wrong function of it is seen all the same."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        inputs = rng.standard_normal((400, 2))
+        teacher = Network(rng.standard_normal((2, 2)), rng.standard_normal((2, 2)), "tanh")
+        y = teacher.predict(inputs)
+        y[:, 1] += 0.3 * y[:, 1].std() * rng.standard_normal(400)
+        right, wrong = (y + np.array([share, 0.0]) * inputs[:, :1] ** 2 for share in (0.0, 0.1))
+        p_values = [
+            residual_p_value(Observations(inputs, seen), refine(Problem.of(inputs, seen, 2, "tanh"), teacher).network)
+            for seen in (right, wrong)
+        ]
+        assert p_values[0] > 1e-3 > p_values[1]

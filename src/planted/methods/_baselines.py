@@ -6,7 +6,8 @@ beyond what leaving rows out takes off, so that a network with p numbers more th
 its mean squared error is lower by two standard errors of the difference, and by p (ln n − 2)/n of itself: together
 with what leaving out takes off, 2p/n, the price that the Bayesian information criterion asks for. Where a few rows make
 most of the error, as beyond a kink that is far out, means say little; then it is better too if more rows than chance
-would have it, by five standard errors of their number, are predicted better.
+would have it, by five standard errors of their number, are predicted better. Nor do they where rows are ten: a linear
+function is better than the mean too if it takes a tenth off its squared error and an F-test asks for it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.stats import f as f_distribution
 
-from planted.methods._facts import RIVAL_ERRORS, SURE, TESTED_ROWS, TESTED_UNKNOWNS
+from planted.methods._facts import LEVEL, RIVAL_ERRORS, SURE, TESTED_ROWS, TESTED_UNKNOWNS, WORTH
 from planted.methods._filter_bank import FilterBank
 from planted.methods._observations import Observations
 from planted.networks import ConvNetwork, Network
@@ -152,6 +153,11 @@ class LeftOut:
         price = self.loss(squares) * max(extra, 0) * max(np.log(self.n_rows) - 2, 0.0) / self.n_rows
         return mean > max(RIVAL_ERRORS * error, price)
 
+    def slopes_tell(self, squares: np.ndarray, mean: np.ndarray) -> bool:
+        """Whether squared errors of a linear function are lower than the mean's, and its slopes are no chance."""
+        worth = self.loss(squares) < (1 - WORTH) * self.loss(mean)
+        return worth and linear_p_value(self.data.X, self.data.y, self.data.weight) < LEVEL
+
     @property
     def _number(self) -> np.ndarray:
         """Of observations that each row stands for (s,)."""
@@ -209,11 +215,13 @@ def compared(left: LeftOut, network: Predicting, n_parameters: int, *, intercept
     if left.n_rows * outputs <= n_parameters + outputs:
         return None
     own, mean = left.squares(network, intercept=intercept), left.mean()
-    unbeaten = [] if left.better(own, mean, n_parameters - outputs) else ["mean"]
+    curved = network_is_curved(network)
+    beaten = left.better(own, mean, n_parameters - outputs) or (not curved and left.slopes_tell(own, mean))
+    unbeaten = [] if beaten else ["mean"]
     linear = np.full(own.shape, np.nan)
     if left.n_rows > d + 2:
         linear = left.linear()
-        if network_is_curved(network) and not left.better(own, linear, n_parameters - outputs * (d + 1)):
+        if curved and not left.better(own, linear, n_parameters - outputs * (d + 1)):
             unbeaten.append("linear")
     each = [left.by_target(squares).tolist() for squares in (own, linear, mean)] if own.ndim > 1 else []
     targets = tuple(zip(*each, strict=True))

@@ -312,7 +312,10 @@ class _Contest(Sizes):
         data = observations(self.problem.survey)
         left = LeftOut.of(data, self.problem.survey.n_rows if self.problem.in_chunks else data.number)
         for looked in (left, left.more(chosen.numbers)):
-            if looked is not None and looked.better(looked.linear(), looked.mean(), chosen.numbers - self.m):
+            if looked is None:
+                continue
+            linear, mean = looked.linear(), looked.mean()
+            if looked.better(linear, mean, chosen.numbers - self.m) or looked.slopes_tell(linear, mean):
                 return chosen
         chosen.why = "not clearly better than the mean on rows left out"
         return constant

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from planted.methods._observations import equal_rows
 from planted.methods._problem import Free, Problem
 from planted.networks import Network
 from planted.rows import Survey
@@ -66,7 +67,9 @@ def dependence_advice(survey: Survey, free: Free, names: tuple[str, ...] = ()) -
     """What to do about inputs that follow from others in every row, in one sentence; empty if none does.
 
     One-hot columns add up to one, so that beside biases, or beside a linear part with an intercept, one is too many.
-    Inputs that differ from others by less than a curvature can tell, some 3e-5 of their spread, are named too.
+    Inputs that differ from others by less than a curvature can tell, some 3e-5 of their spread, are named too. Where
+    distinct rows are fewer than the inputs, and do not depend on one another, each input follows from others in them:
+    that says nothing of the inputs, and more rows are asked for.
 
     >>> X = np.repeat(np.eye(3), 4, axis=0)
     >>> dependence_advice(Survey.of(X, np.arange(12.0)), Free(bias=True), ("a", "b", "c"))
@@ -83,6 +86,9 @@ def dependence_advice(survey: Survey, free: Free, names: tuple[str, ...] = ()) -
         return ""
     shown, places = _shown(null, called, _PART if beside.shape[1] else _NEAR_PART)
     count = null.shape[1]
+    distinct = len(equal_rows(survey.X)[0])
+    if d - alone.shape[1] == distinct < d:
+        return f"Give more than {d:,} distinct rows, of which there are {distinct:,}, or fewer inputs."
     which = f"{'one' if count == 1 else count} of the inputs {shown}"
     if not beside.shape[1]:
         return f"Drop {which}, of which some all but follow from the others."

@@ -49,6 +49,8 @@ UNKNOWN = 1.0
 """The error of a combination of a neuron's weights, over the length of its other weights per standard deviation of the
 inputs, above which rows leave it open where it may be zero: the loss is no parabola within the error. Nor do labels
 determine weights that they leave a larger relative error."""
+ALONG = 0.2
+"""A correlation of what neighbouring rows say of the parameters beyond which they are not taken for independent."""
 WEAK = 2.0
 """The factor by which the loss grows at most when a neuron that may be superfluous is taken away."""
 ACCURATE = 0.1
@@ -141,6 +143,8 @@ class Facts:
         How many rows are not explained where all others are explained to rounding, in words; empty if it is not so.
     far_rows : str
         Which few rows make most of the squared residuals, in words; empty if none do.
+    neighbours : float
+        Correlation of what rows that follow one another say of the parameters; zero if it is small or may be chance.
     unfinished : str
         Which search had not reached its minimum, in words; empty if it had.
     noise : str
@@ -203,6 +207,7 @@ class Facts:
     structure: str = ""
     odd_rows: str = ""
     far_rows: str = ""
+    neighbours: float = 0.0
     unfinished: str = ""
     noise: str = ""
     remark: str = ""

@@ -18,7 +18,7 @@ from planted.methods._facts import Cause
 from planted.methods._label_contest import DEAREST
 from planted.methods._label_kinds import label_activations
 from planted.methods._label_quick import descended, quick_fit
-from planted.methods._label_split import content_keys, held_out
+from planted.methods._label_split import held_out, keyed_rows
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._problem import Free
 from planted.methods._rivals import HeldOut, Rival, changed
@@ -46,9 +46,9 @@ def label_cause(problem: LabelProblem, network: Network) -> tuple[Cause | None, 
     >>> label_cause(problem, Network([[2.0, 0.0]], [2.0], "tanh"))[0].kind
     'intercept'
     """
-    survey = problem.survey
-    some = np.argsort(content_keys(survey.X, survey.y), kind="stable")[:_ROWS]
-    train, test = (some[places] for places in held_out(survey.X[some], survey.y[some]))
+    survey, keys = keyed_rows(problem.survey, problem.class_weight, _ROWS)
+    some = np.argsort(keys, kind="stable")[:_ROWS]
+    train, test = (some[places] for places in held_out(survey.y[some], keys[some]))
     few = len(train) < _ROWS_PER_UNKNOWN * problem.unknowns or len(np.unique(survey.y[train])) < problem.n_classes
     if problem.unknowns > _UNKNOWNS or few or problem.loss == "quadratic":
         return None, None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planted.methods._label_search import searched_rows
-from planted.methods._label_split import held_out, standard_error
+from planted.methods._label_split import held_out, keyed_rows, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.networks import Network
 
@@ -59,8 +59,9 @@ class Contest:
     @classmethod
     def of(cls, problem: LabelProblem) -> Contest:
         """The rows of a problem in memory, divided."""
-        survey = problem.survey
-        train, test = held_out(survey.X, survey.y)
+        survey, keys = keyed_rows(problem.survey, problem.class_weight, _MOST_ROWS)
+        problem = problem if survey is problem.survey else problem.on(survey)
+        train, test = held_out(survey.y, keys)
         part = problem.on(survey.part(train))
         few = searched_rows(replace(part, search_rows=_MOST_ROWS, key=np.zeros_like(problem.key)))
         return cls(problem, problem.on(few), test)

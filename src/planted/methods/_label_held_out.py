@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import log_softmax
 
 from planted.methods._baselines import FULL_LEVERAGE, linear_p_value
-from planted.methods._facts import RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS, WORTH
+from planted.methods._facts import LARGE_ROWS, RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS, WORTH
 from planted.methods._label_contest import DEAREST
-from planted.methods._label_split import content_keys, standard_error
+from planted.methods._label_split import keyed_rows, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._logistic import Logistic, logistic_regression, ridge
 from planted.methods._method import Method
@@ -73,8 +73,9 @@ def label_refitted(problem: LabelProblem, method: Method) -> dict[str, Any]:
     """
     if problem.loss == "quadratic":
         return {}
-    survey, weight = problem.survey, problem.survey.weight
-    distinct, place = np.unique(content_keys(survey.X, survey.y), return_inverse=True)
+    survey, keys = keyed_rows(problem.survey, problem.class_weight, LARGE_ROWS)
+    weight = survey.weight
+    distinct, place = np.unique(keys, return_inverse=True)
     third = _PARTS * place // len(distinct)
     own, constant = np.zeros(len(third)), np.zeros(len(third))
     for index in range(_PARTS):

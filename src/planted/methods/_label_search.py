@@ -16,6 +16,7 @@ import numpy as np
 from planted.methods._label_split import content_keys
 from planted.methods._labels import LabelProblem
 from planted.methods._merge import merge
+from planted.methods._observations import equal_rows, joined_rows
 from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.deadline import passed
@@ -126,6 +127,9 @@ def searched_rows(problem: LabelProblem) -> Survey:
     few = max(problem.search_rows, _ROWS_PER_PARAMETER * problem.unknowns)
     if survey.total_weight <= few:
         return survey
+    if len(equal_rows(np.column_stack([survey.X, survey.y]))[0]) <= few:
+        # Of rows of few values a part would lack some.
+        return Survey.of(*joined_rows(survey.X, survey.y, survey.weight))
     return survey.part(np.flatnonzero(content_keys(survey.X, survey.y, problem.key) <= few / survey.total_weight))
 
 

@@ -1,4 +1,8 @@
-"""Held-out rows that are told by their content: equal rows stay together, so that w of them are one of weight w."""
+"""Held-out rows that are told by their content: equal rows stay together, so that w of them are one of weight w.
+
+Where equal inputs come with different labels, as in tables of few values, weights are numbers of observations, which
+are divided each by itself: all of a kind held out at once would leave the other labels of these inputs to learn from.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from planted.methods._observations import apart
 from planted.numerics import random
+from planted.rows import Survey
 
 _TEST_FRACTION = 0.3
+# Decimal places of numbers of observations.
+_DIGITS = 9
 
 
 def content_keys(X: np.ndarray, y: np.ndarray, key: Any = None) -> np.ndarray:
@@ -30,17 +38,37 @@ def content_keys(X: np.ndarray, y: np.ndarray, key: Any = None) -> np.ndarray:
     return np.asarray((z ^ (z >> np.uint64(31))).astype(np.float64) / 2.0**64)
 
 
-def held_out(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def keyed_rows(survey: Survey, factors: np.ndarray | None, most: int) -> tuple[Survey, np.ndarray]:
+    """Rows with a number in [0, 1) for each by which they are divided, the same in every fit of these rows.
+
+    Where weights are numbers of observations, times `factors` (m,) of their classes, each of these is a row and has a
+    number of its own; at most `most` are drawn. Otherwise rows are as they are, and equal ones have one number.
+
+    >>> survey = Survey.of(np.zeros((2, 1)), np.array([0.0, 1.0]), np.array([3.0, 2.0]))
+    >>> one, keys = keyed_rows(survey, None, 10)
+    >>> one.y, len(np.unique(keys))
+    (array([0., 0., 0., 1., 1.]), 5)
+    """
+    weight = survey.weight
+    if weight is not None and factors is not None:
+        weight = np.round(weight / factors[survey.y.astype(int)], _DIGITS)
+    counted = apart(survey.X, survey.y, weight, most)
+    if counted is None:
+        return survey, content_keys(survey.X, survey.y)
+    X, y, _ = counted
+    one = Survey.of(X, y, None if factors is None else factors[y.astype(int)])
+    return one, np.random.default_rng(0).random(len(one.y))
+
+
+def held_out(y: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Places of the rows to fit and of those to hold out, about a third of them, of each class some where there are.
 
-    They are the same in every fit of these rows, so that no choice depends on the seed.
+    Rows of one key stay together.
 
-    >>> X, y = np.random.default_rng(0).standard_normal((100, 2)), np.arange(100) % 2.0
-    >>> fit, test = held_out(X, y)
+    >>> fit, test = held_out(np.arange(100) % 2.0, np.random.default_rng(0).random(100))
     >>> len(fit) + len(test), 15 < len(test) < 45
     (100, True)
     """
-    keys = content_keys(X, y)
     test = np.zeros(len(y), bool)
     for label in np.unique(y):
         own = np.flatnonzero(y == label)

@@ -10,6 +10,10 @@ h the leverages of J. V estimates the covariance of u whatever the variances of 
 are equal (HC2). Given the sizes of its terms, with random signs, T has mean q = rank V and variance 2(q − Σ_i P_ii²),
 P the projection onto the terms of V. T/ν, ν = q²/Σ_i P_ii², is compared with the Beta(q/2, (ν − q)/2) distribution,
 which has these moments.
+
+Of several targets one may have so little noise that its residuals are the errors of neurons that it shares with a
+noisier one. Cleared of J they are then what these errors do to the second order, which is structure and no misfit: such
+a target has no probes.
 """
 
 from __future__ import annotations
@@ -34,6 +38,8 @@ from planted.numerics.decompositions import svd
 
 _VANISHING, _ROUNDED = 1e-6, 1e-9
 _FULL_LEVERAGE = 1 - 1e-6
+# The share of a target's residuals that has to be left when they are cleared of J.
+_LEFT = 0.5
 
 
 class _Cleared(NamedTuple):
@@ -112,12 +118,14 @@ def _cleared(residual: np.ndarray, probes: np.ndarray, J: np.ndarray) -> _Cleare
     size = np.linalg.norm(flat, axis=0)
     left, values, _ = svd(flat / np.where(size > 0, size, 1.0))
     basis = left[:, values > 1e-9 * values[0]]
-    r, G = residual.ravel(), probes.reshape(residual.size, -1)
-    whole = np.linalg.norm(G, axis=0)
-    r, G = r - basis @ (basis.T @ r), G - basis @ (basis.T @ G)
+    r, whole = residual.ravel(), np.linalg.norm(probes.reshape(residual.size, -1), axis=0)
+    r = (r - basis @ (basis.T @ r)).reshape(shape)
+    noisy = np.linalg.norm(r, axis=0) >= _LEFT * np.linalg.norm(residual, axis=0)
+    G = (probes * (noisy | ~noisy.any())[:, None]).reshape(residual.size, -1)
+    G = G - basis @ (basis.T @ G)
     # What is left of a probe that the network's own parts make up is rounding.
     G = G * (np.linalg.norm(G, axis=0) > _ROUNDED * whole)
-    return _Cleared(r.reshape(shape), G.reshape(*shape, -1), np.sum(basis**2, axis=1).reshape(shape))
+    return _Cleared(r, G.reshape(*shape, -1), np.sum(basis**2, axis=1).reshape(shape))
 
 
 def _p_value(parts: _Cleared, number: np.ndarray) -> float:

@@ -16,7 +16,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planted.methods._facts import ALIKE, EXACT, LEVEL, MARGIN, NEARLY, PRECISE, SPARE, TELLING_ROWS, WORTH, Facts
+from planted.methods._facts import (
+    ALIKE,
+    EXACT,
+    LEVEL,
+    MARGIN,
+    NEARLY,
+    PRECISE,
+    SPARE,
+    TELLING_ROWS,
+    WORTH,
+    Cause,
+    Facts,
+)
 from planted.methods._listing import REFITTED, gain, listed
 from planted.names import count_of
 
@@ -53,6 +65,7 @@ _UNMEASURED = {
     "rivals": "whether logistic regression predicts as well",
     "fewer": "whether fewer neurons would do",
 }
+_APART = "Give what neighbouring rows have in common, such as the time, as an input, or rows that are further apart."
 _WITHOUT_NEURONS = {
     "linear": "one linear function explains this, no neuron is needed",
     "constant": "nothing that was tried explains held-out rows clearly better than their mean",
@@ -104,6 +117,9 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         share = _share(facts)
         if facts.labels and _loses_to_linear(facts):
             share = f"{_beside_linear(facts)}; {share}"
+        if facts.neighbours:
+            cause = f"{cause}; {_together(facts)}, which may look like structure"
+            advice = f"{advice} {_APART}".lstrip()
         if facts.relative_loss > 1:
             return "misfit", f"{share}; {cause}", advice
         return "misfit", f"{share}, but {evidence}: {cause}", advice
@@ -149,6 +165,13 @@ def _status(facts: Facts) -> tuple[str, str, str]:
             f"{_share(facts)}; these rows are too few to tell {simple} from a network with neurons",
             "Give more rows.",
         )
+    if facts.neighbours:
+        return (
+            "ambiguous",
+            f"{_share(facts)}, but {_together(facts)}: the rows are worth fewer independent ones, and tests, scores of "
+            "rows left out and standard errors do not allow for that",
+            _APART,
+        )
     if tested:
         rest = f"no structure was found in what is left (p = {facts.p_value:.2g}, level {LEVEL:g})"
     else:
@@ -159,6 +182,14 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     advice = "" if facts.labels or not others else f"If the data has no noise, try {' or '.join(others)}."
     advice = facts.remedy or advice
     return "estimated", f"{_share(facts)}; {rest}{noise}", advice
+
+
+def _together(facts: Facts) -> str:
+    """That rows which follow one another are not independent, in words."""
+    return (
+        "rows that follow one another have errors in common, as in a time series (what they say of the network has a "
+        f"correlation of {facts.neighbours:.2g})"
+    )
 
 
 def _others(facts: Facts) -> list[str]:
@@ -172,6 +203,8 @@ def _share(facts: Facts) -> str:
     explains = 100 * (1 - facts.relative_loss)
     if explains < 0:
         return f"the network is worse than the mean: its squared error is {facts.relative_loss:.3g} times the variance"
+    if f"{explains:.4g}" == "100" and not facts.explained:
+        return f"the network explains all but {facts.relative_loss:.1g} of the variance"
     return f"the network explains {explains:.4g} % of the variance"
 
 
@@ -192,17 +225,18 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     measure = "explained deviance" if facts.labels else "R²"
     own = f"{measure} {gain(facts.network_loss)}"
     if not facts.explained and "mean" in facts.unbeaten and not facts.linear_tells:
+        wanted = "more rows" if facts.linear_p_value < LEVEL else "other inputs, or more rows"
         if facts.without_neurons:
             return (
                 f"{_WITHOUT_NEURONS['constant']}: {_dependence(facts)}",
-                "Give other inputs, or more rows.",
+                f"Give {wanted}.",
             )
         rival = "the classes' shares" if facts.labels else "the mean"
         word = "worse than" if facts.network_loss > facts.mean_loss else "not clearly better than"
         return (
             f"on rows left out the network is {word} {rival} ({own}, {rival} {gain(facts.mean_loss)}): "
             f"{_dependence(facts)}",
-            f"Give {_or_fewer(facts, 'other inputs, or more rows')}.",
+            f"Give {_or_fewer(facts, wanted)}.",
         )
     if _loses_to_linear(facts):
         rival = facts.linear_rival
@@ -295,13 +329,22 @@ def _cause(facts: Facts) -> tuple[str, str]:
             "may have ended next to the network that made them",
             "Try another random_state or more rows, or take the network as an approximation.",
         )
+    if facts.neighbours or facts.far_rows:
+        so = "" if facts.neighbours else ": a few rows far off hide what is missing, if anything is"
+        return f"{none} (at best {_refitted(facts, cause)}){so}", ""
     so = "): the rows hardly come from such a network"
     if cause.after < (1 - WORTH) * cause.before:
         so = ", a difference within its error): these rows are too few to tell what is missing"
     return (
-        f"{none} (at best {measure} {gain(cause.after)}, this network {gain(cause.before)}, {REFITTED}{so}",
+        f"{none} (at best {_refitted(facts, cause)}{so}",
         "Take the network as an approximation, or use another kind of model.",
     )
+
+
+def _refitted(facts: Facts, cause: Cause) -> str:
+    """Scores of the best other fit and of the network, in words."""
+    measure = "explained deviance" if facts.labels else "R²"
+    return f"{measure} {gain(cause.after)}, this network {gain(cause.before)}, {REFITTED}"
 
 
 def _nothing_better(facts: Facts) -> tuple[str, str]:
