@@ -174,3 +174,14 @@ def test_inputs_that_all_but_repeat_others_are_named():
     assert words == "Drop one of the inputs a, c, of which some all but follow from the others."
     shifted = X + 1e5
     assert dependence_advice(Survey.of(shifted, np.zeros(400)), Free(bias=True)) == ""
+
+
+def test_inputs_of_zeros_are_said_to_be_zero(recwarn):
+    generator = np.random.default_rng(5600)
+    rows = generator.standard_normal((100, 3))
+    target = np.maximum(rows[:, 0] + 0.3, 0) + 0.1 * generator.standard_normal(100)
+    inputs = np.column_stack([rows, np.zeros(100), 2 * rows[:, 0]])
+    result = PlantedRegressor(1, "relu", fit_bias=True, fit_intercept=False, random_state=0).fit(inputs, target).result_
+    assert "x3 = 0 and x4 = 2·x0 in all rows" in result.reason
+    assert result.advice == "Drop the inputs 3, 4, which follow from the others."
+    assert not [one for one in recwarn if one.category is RuntimeWarning]
