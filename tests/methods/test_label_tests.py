@@ -10,7 +10,7 @@ from scipy.stats import entropy, kstest
 from sklearn.exceptions import ConvergenceWarning
 
 from planted import Network, PlantedClassifier
-from planted.methods import LABELS, Free, LabelProblem
+from planted.methods import LABELS, Free, LabelProblem, Observations
 from planted.methods._label_causes import label_cause
 from planted.methods._label_contest import Contest
 from planted.methods._label_finish import _noise, _too_far
@@ -19,6 +19,7 @@ from planted.methods._label_split import held_out
 from planted.methods._label_test import label_p_value
 from planted.methods._label_width import _choice
 from planted.methods._logistic import logistic_regression
+from planted.methods._residual_test import residual_p_value
 
 
 @pytest.mark.parametrize("intercept", [-3.0, -4.0])
@@ -172,3 +173,31 @@ def test_the_chosen_network_of_labels_is_called_chosen_in_the_table():
     tried = [contest.tried(contest.part, network) for network in (right, wrong)]
     choice = _choice(contest, tried[0], tried, [])
     assert [one.why for one in choice.candidates] == ["chosen", "held-out rows are less likely"]
+
+
+def test_what_is_said_of_labels_does_not_depend_on_the_origin_of_inputs():
+    rng = np.random.default_rng(5300)
+    X = rng.standard_normal((600, 2))
+    y = X[:, 0] + 0.3 * rng.standard_normal(600) > 0
+    fits = [PlantedClassifier(1, "sigmoid", True, random_state=0).fit(X + origin, y) for origin in (0, 1000)]
+    assert [fit.result_.status for fit in fits] == ["estimated", "estimated"]
+    assert fits[1].result_.verdict.p_value == pytest.approx(fits[0].result_.verdict.p_value, rel=1e-3)
+    assert np.allclose(fits[1].network_.weights, fits[0].network_.weights, rtol=1e-5)
+
+
+@pytest.mark.parametrize("origin", [30.0, 1000.0])
+def test_residual_tests_see_as_much_where_inputs_are_far_from_zero(origin):
+    rng = np.random.default_rng(5500)
+    X = rng.standard_normal((600, 4))
+    y = np.tanh(X[:, 0]) + 0.3 * np.sin(2.5 * X[:, 2]) + 0.3 * rng.standard_normal(600)
+    labels = (rng.random(600) < expit(3 * y)).astype(float)
+    network = Network([[1.0, 0, 0, 0]], [3.0], "tanh", bias=[0.0], intercept=0.0)
+    moved = network.replace(bias=-network.weights.sum(axis=1) * origin)
+    near, far = (
+        (
+            residual_p_value(Observations(inputs, y), net.replace(output=[1.0]), intercept=True),
+            label_p_value(LabelProblem.of(inputs, labels, 1, "tanh", free=Free(True, True), link="logit"), net),
+        )
+        for inputs, net in ((X, network), (X + origin, moved))
+    )
+    assert far == pytest.approx(near, rel=1e-3)
