@@ -141,7 +141,7 @@ def equations(survey: Survey, null: np.ndarray, names: tuple[str, ...] = (), dig
     said = []
     for place, coefficients in sorted(solved_inputs(survey, null).items()):
         size = np.abs(coefficients) * scale
-        terms = np.flatnonzero(size > _PART * size.max()) if scale[place] > 0 else []
+        terms = np.flatnonzero((size > _PART * size.max()) & (scale[place] > 0))
         right = ""
         for term in terms:
             number = f"{abs(coefficients[term]):.{digits}g}"
