@@ -201,3 +201,11 @@ def test_residual_tests_see_as_much_where_inputs_are_far_from_zero(origin):
         for inputs, net in ((X, network), (X + origin, moved))
     )
     assert far == pytest.approx(near, rel=1e-3)
+
+
+def test_labels_that_nothing_explains_keep_the_biases_of_their_shares():
+    X = np.random.default_rng(5210).standard_normal((200, 3))
+    fit = PlantedClassifier(random_state=0).fit(X, np.arange(200) < 4)
+    assert fit.choice_.chosen.name == "1 sigmoid neuron, biases, link mean"
+    assert fit.result_.status == "ambiguous"
+    assert "worse than the classes' shares" in fit.result_.reason
