@@ -23,6 +23,7 @@ from planted.methods import (
     choose_label_alpha,
     choose_label_network,
     class_probabilities,
+    joined_rows,
     label_activations,
     label_kinds,
     label_method,
@@ -36,6 +37,8 @@ from planted.rows import Block, ChunkedRows, Rows, Survey, in_memory
 
 _MOST_RESTARTS = 10_000
 _MOST_CLASSES = 1000
+# Rows up to which weights of rows are made copies of them.
+_MOST_REPEATED = 50_000
 # Widths that are looked at where inputs are fewer: two inputs may need three neurons.
 _LEAST_WIDTHS = 3
 
@@ -243,6 +246,15 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         if kind not in ("binary", "multiclass"):
             raise ValueError(f"Unknown label type: {kind}. Labels are a column of classes, two or more.")
         return inputs, labels
+
+    def _joined(self, looked: Survey) -> Survey:
+        """Weights of labels are numbers of rows: where they are whole, each row stands there as often."""
+        X, y, number = joined_rows(looked.X, looked.y, looked.weight)
+        most = max(_MOST_REPEATED, len(looked.y))
+        if number is None or np.any(number != np.round(number)) or np.sum(number) > most:
+            return looked
+        places = np.repeat(np.arange(len(y)), number.astype(int))
+        return Survey.of(X[places], y[places])
 
     def _coded(self, targets: np.ndarray) -> np.ndarray:
         """0, 1, … for the classes, which are those of rows with a positive weight."""
