@@ -211,16 +211,16 @@ def test_labels_that_nothing_explains_keep_the_biases_of_their_shares():
     assert "worse than the classes' shares" in fit.result_.reason
 
 
-@pytest.mark.parametrize("settings", [{"activation": "sigmoid"}, {"class_weight": "balanced", "activation": "tanh", "n_hidden": 1}])
+@pytest.mark.parametrize("settings", [{"link": "mean"}, {"class_weight": "balanced", "activation": "tanh"}])
 def test_labels_of_weight_w_are_w_equal_labels_to_the_last_bit(settings):
     rng = np.random.default_rng(5900)
     X, number = rng.standard_normal((120, 2)), rng.integers(0, 4, 120)
     y = rng.random(120) < expit(3 * np.tanh(2 * X[:, 0] - X[:, 1]))
     places = np.repeat(np.arange(120), number)
     late = np.r_[np.flatnonzero(number), np.repeat(np.arange(120), np.maximum(number - 1, 0))]
-    weighted = PlantedClassifier(random_state=0, **settings).fit(X, y, sample_weight=number)
+    weighted = PlantedClassifier(1, random_state=0, **settings).fit(X, y, sample_weight=number)
     for some in (places, late):
-        repeated = PlantedClassifier(random_state=0, **settings).fit(X[some], y[some])
+        repeated = PlantedClassifier(1, random_state=0, **settings).fit(X[some], y[some])
         assert np.array_equal(weighted.network_.weights, repeated.network_.weights)
         assert weighted.result_.reason == repeated.result_.reason
         assert str(weighted.choice_) == str(repeated.choice_)
