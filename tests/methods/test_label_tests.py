@@ -225,3 +225,11 @@ def test_labels_of_weight_w_are_w_equal_labels_to_the_last_bit(settings):
         assert weighted.result_.reason == repeated.result_.reason
         assert str(weighted.choice_) == str(repeated.choice_)
         assert np.array_equal(weighted.result_.uncertainty.covariance, repeated.result_.uncertainty.covariance)
+
+
+def test_truth_values_among_objects_are_labels():
+    X = np.random.default_rng(6100).standard_normal((60, 1))
+    labels = (X[:, 0] + np.random.default_rng(1).standard_normal(60) > 0).astype(object)
+    fit = PlantedClassifier(1, "sigmoid", False, random_state=0).fit(X, labels)
+    assert fit.classes_.tolist() == [False, True]
+    assert fit.classes_.dtype == bool

@@ -241,7 +241,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         self.link_ = self._links(len(classes))[0]
 
     def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        inputs, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        inputs, labels = validate_data(self, X, _truth_values(y), dtype=np.float64, ensure_min_samples=2)
         kind = type_of_target(labels, input_name="y", raise_unknown=True)
         if kind not in ("binary", "multiclass"):
             raise ValueError(f"Unknown label type: {kind}. Labels are a column of classes, two or more.")
@@ -384,6 +384,18 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         """The most probable class of each row; of equally probable ones the first."""
         likeliest = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[likeliest]
+
+
+def _truth_values(y: Any) -> Any:
+    """Truth values that a column of objects holds, as one has that once held gaps; other labels as they are.
+
+    >>> _truth_values(np.array([True, False], dtype=object))
+    array([ True, False])
+    """
+    labels = np.asarray(y, dtype=object) if getattr(y, "dtype", None) == object else None
+    if labels is None or not all(isinstance(label, (bool, np.bool_)) for label in labels.ravel()):
+        return y
+    return labels.astype(bool)
 
 
 def _is_number(value: Any) -> bool:
