@@ -392,7 +392,7 @@ def _truth_values(y: Any) -> Any:
     >>> _truth_values(np.array([True, False], dtype=object))
     array([ True, False])
     """
-    labels = np.asarray(y, dtype=object) if getattr(y, "dtype", None) == object else None
+    labels = np.asarray(y, dtype=object) if getattr(getattr(y, "dtype", None), "kind", "") == "O" else None
     if labels is None or not all(isinstance(label, (bool, np.bool_)) for label in labels.ravel()):
         return y
     return labels.astype(bool)
