@@ -427,3 +427,15 @@ def test_a_linear_function_that_is_worse_on_most_rows_does_not_explain_them_as_w
     assert mean < 2.5 * error
     assert not made.ties(linear, other)
     assert made.ties(Entry(None, None, 0, Free(False, True, True), 2, noise[::-1] ** 2, []), other)
+
+
+def test_every_activation_that_held_out_rows_do_not_clearly_tell_apart_is_named():
+    """One within two standard errors, and more than one, is told apart no more than by chance."""
+    data = make_planted(300, 3, 2, activation="tanh", noise=0.1, random_state=0)
+    contest = _Contest(Problem.of(data.X, data.y, 1), Question())
+    tanh, silu = (one for one in contest.question.families(3) if one.name in ("tanh", "silu"))
+    chosen, other = contest.wide(tanh, 2), contest.wide(silu, 4)
+    sign = np.where(np.arange(len(contest.share)) % 2, 1.0, -1.0)
+    for errors, named in ((1.5, True), (3.0, False)):
+        other.squares = chosen.squares + errors / np.sqrt(len(sign)) + sign
+        assert ("do not tell it from silu" in contest.table_of(chosen).reason) is named

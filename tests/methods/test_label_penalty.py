@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 from planted import Network, PlantedClassifier
 from planted.methods import LabelProblem, choose_label_alpha
@@ -87,3 +88,21 @@ def test_rows_in_doubt_are_counted_with_weights_and_without_factors_of_classes()
     weighted = asked(X, y, sample_weight=factors[y.astype(int)], class_weight=factors)
     assert in_doubt(weighted, network) == pytest.approx(once)
     assert 0 < once < 30
+
+
+def test_fewer_neurons_are_advised_where_they_predict_penalised_labels_as_well():
+    """Of the three kinds of wine one neuron predicts rows left out far worse than two."""
+    wine = load_wine()
+    est = PlantedClassifier(2, "tanh", True, link="logit", random_state=0).fit(wine.data, wine.target)
+    facts = est.result_.verdict.facts
+    assert est.alpha_ > 0
+    assert facts.enough_neurons == 0
+    assert est.result_.advice.endswith("logistic regression, or give more rows.")
+    fewer = judge(replace(facts, n_hidden=3, enough_neurons=2))
+    assert fewer.advice.endswith("logistic regression, or give more rows, or ask for n_hidden=2.")
+
+
+def test_tables_of_candidates_say_that_they_are_of_penalised_fits():
+    X = np.random.default_rng(0).standard_normal((90, 2))
+    est = PlantedClassifier(1, link="logit", random_state=0).fit(X, X[:, 0] > 0)
+    assert est.choice_.reason.endswith("where weights have no end, compared with an ℓ2 penalty of 1e-06 or 0.001")

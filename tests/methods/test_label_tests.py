@@ -10,7 +10,7 @@ from scipy.stats import entropy, kstest
 from sklearn.exceptions import ConvergenceWarning
 
 from planted import Network, PlantedClassifier
-from planted.methods import LABELS, Free, LabelProblem
+from planted.methods import LABELS, Free, LabelProblem, Observations
 from planted.methods._label_causes import label_cause
 from planted.methods._label_contest import Contest
 from planted.methods._label_finish import _noise, _too_far
@@ -19,6 +19,7 @@ from planted.methods._label_split import content_keys, held_out
 from planted.methods._label_test import label_p_value
 from planted.methods._label_width import _choice
 from planted.methods._logistic import logistic_regression
+from planted.methods._residual_test import residual_p_value
 
 
 @pytest.mark.parametrize("intercept", [-3.0, -4.0])
@@ -172,3 +173,63 @@ def test_the_chosen_network_of_labels_is_called_chosen_in_the_table():
     tried = [contest.tried(contest.part, network) for network in (right, wrong)]
     choice = _choice(contest, tried[0], tried, [])
     assert [one.why for one in choice.candidates] == ["chosen", "held-out rows are less likely"]
+
+
+def test_what_is_said_of_labels_does_not_depend_on_the_origin_of_inputs():
+    rng = np.random.default_rng(5300)
+    X = rng.standard_normal((600, 2))
+    y = X[:, 0] + 0.3 * rng.standard_normal(600) > 0
+    fits = [PlantedClassifier(1, "sigmoid", True, random_state=0).fit(X + origin, y) for origin in (0, 1000)]
+    assert [fit.result_.status for fit in fits] == ["estimated", "estimated"]
+    assert fits[1].result_.verdict.p_value == pytest.approx(fits[0].result_.verdict.p_value, rel=1e-3)
+    assert np.allclose(fits[1].network_.weights, fits[0].network_.weights, rtol=1e-5)
+
+
+@pytest.mark.parametrize("origin", [30.0, 1000.0])
+def test_residual_tests_see_as_much_where_inputs_are_far_from_zero(origin):
+    rng = np.random.default_rng(5500)
+    X = rng.standard_normal((600, 4))
+    y = np.tanh(X[:, 0]) + 0.3 * np.sin(2.5 * X[:, 2]) + 0.3 * rng.standard_normal(600)
+    labels = (rng.random(600) < expit(3 * y)).astype(float)
+    network = Network([[1.0, 0, 0, 0]], [3.0], "tanh", bias=[0.0], intercept=0.0)
+    moved = network.replace(bias=-network.weights.sum(axis=1) * origin)
+    near, far = (
+        (
+            residual_p_value(Observations(inputs, y), net.replace(output=[1.0]), intercept=True),
+            label_p_value(LabelProblem.of(inputs, labels, 1, "tanh", free=Free(True, True), link="logit"), net),
+        )
+        for inputs, net in ((X, network), (X + origin, moved))
+    )
+    assert far == pytest.approx(near, rel=1e-3)
+
+
+def test_labels_that_nothing_explains_keep_the_biases_of_their_shares():
+    X = np.random.default_rng(5210).standard_normal((200, 3))
+    fit = PlantedClassifier(random_state=0).fit(X, np.arange(200) < 4)
+    assert fit.choice_.chosen.name == "1 sigmoid neuron, biases, link mean"
+    assert fit.result_.status == "ambiguous"
+    assert "worse than the classes' shares" in fit.result_.reason
+
+
+@pytest.mark.parametrize("settings", [{"link": "mean"}, {"class_weight": "balanced", "activation": "tanh"}])
+def test_labels_of_weight_w_are_w_equal_labels_to_the_last_bit(settings):
+    rng = np.random.default_rng(5900)
+    X, number = rng.standard_normal((120, 2)), rng.integers(0, 4, 120)
+    y = rng.random(120) < expit(3 * np.tanh(2 * X[:, 0] - X[:, 1]))
+    places = np.repeat(np.arange(120), number)
+    late = np.r_[np.flatnonzero(number), np.repeat(np.arange(120), np.maximum(number - 1, 0))]
+    weighted = PlantedClassifier(1, random_state=0, **settings).fit(X, y, sample_weight=number)
+    for some in (places, late):
+        repeated = PlantedClassifier(1, random_state=0, **settings).fit(X[some], y[some])
+        assert np.array_equal(weighted.network_.weights, repeated.network_.weights)
+        assert weighted.result_.reason == repeated.result_.reason
+        assert str(weighted.choice_) == str(repeated.choice_)
+        assert np.array_equal(weighted.result_.uncertainty.covariance, repeated.result_.uncertainty.covariance)
+
+
+def test_truth_values_among_objects_are_labels():
+    X = np.random.default_rng(6100).standard_normal((60, 1))
+    labels = (X[:, 0] + np.random.default_rng(1).standard_normal(60) > 0).astype(object)
+    fit = PlantedClassifier(1, "sigmoid", False, random_state=0).fit(X, labels)
+    assert fit.classes_.tolist() == [False, True]
+    assert fit.classes_.dtype == bool

@@ -174,3 +174,26 @@ def test_inputs_that_all_but_repeat_others_are_named():
     assert words == "Drop one of the inputs a, c, of which some all but follow from the others."
     shifted = X + 1e5
     assert dependence_advice(Survey.of(shifted, np.zeros(400)), Free(bias=True)) == ""
+
+
+def test_inputs_of_zeros_are_said_to_be_zero(recwarn):
+    generator = np.random.default_rng(5600)
+    rows = generator.standard_normal((100, 3))
+    target = np.maximum(rows[:, 0] + 0.3, 0) + 0.1 * generator.standard_normal(100)
+    inputs = np.column_stack([rows, np.zeros(100), 2 * rows[:, 0]])
+    result = PlantedRegressor(1, "relu", fit_bias=True, fit_intercept=False, random_state=0).fit(inputs, target).result_
+    assert "x3 = 0 and x4 = 2·x0 in all rows" in result.reason
+    assert result.advice == "Drop the inputs 3, 4, which follow from the others."
+    assert not [one for one in recwarn if one.category is RuntimeWarning]
+
+
+@pytest.mark.parametrize(("units", "origin"), [(1.0, 0.0), ([1e6, 1.0], 0.0), (1.0, 1e4)])
+def test_neurons_coincide_in_the_rows_whatever_the_units_and_the_origin_of_inputs(units, origin):
+    inputs = X * units + origin
+    labels = np.arange(400) % 2.0
+    weights = np.array([[1.0, 0.01], [-0.2, 0.01]]) / units
+    network = Network(weights, [1.0, 1.0], "tanh", bias=-weights.sum(axis=1) * origin, intercept=0.1)
+    loss = LogisticLikelihood(inputs, labels, "tanh", bias=True, intercept=True)
+    errors = uncertainty(loss, loss.model.params(network))
+    left_open = replace(errors, errors=errors.errors | {"weights": np.full((2, 2), np.inf)})
+    assert "coincide" not in limit_of(inputs, left_open, labels=True).reason

@@ -71,3 +71,15 @@ def test_a_kind_that_is_far_behind_in_the_first_fold_is_fitted_to_no_other():
     assert not contest.plainly_less(family, sigmoid, 2, Free(bias=True))
     made = [contest.path(family, fold).made for fold in range(len(contest.table.folds))]
     assert [len(fits) for fits in made[1:]] == [0] * (len(made) - 1)
+
+
+def test_a_loss_in_some_rows_is_told_as_one_in_all_rows():
+    """What is dropped after rows that are easier than others is listed behind the best one all the same."""
+    contest, family = contest_of()
+    best = contest.wide(family, 2)
+    first = len(contest.path(family, 0).at(2).squares)
+    best.squares[first:] *= 100
+    contest.drop(family, 3, 1.5 * best.squares[:first], LESS)
+    dropped = contest.dropped[-1]
+    assert float(np.mean(1.5 * best.squares[:first])) < contest.loss(best) < dropped.loss
+    assert dropped.loss - contest.loss(best) == pytest.approx(0.5 * float(np.mean(best.squares[:first])))

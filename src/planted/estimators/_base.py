@@ -119,7 +119,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         return open_rows(X, y)
 
     def _joined(self, looked: Survey) -> Survey:
-        """The survey of rows in memory with equal rows joined, where a row of weight w is to be w equal rows."""
+        """The survey of rows in memory in a form that a row of weight w and w equal rows have in common."""
         return looked
 
     def _chosen(self, problem: Problem, method: Method) -> Problem:
@@ -205,7 +205,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         looked = self._joined(looked)
         problem = self._problem(in_memory(looked), looked, self.progress or silent)
         with threads_for(inputs.size):
-            self._recover(replace(problem, key=key), rows_observed(looked, len(targets)))
+            self._recover(replace(problem, key=key), rows_observed(looked, max(len(targets), len(looked.y))))
         if unit != 1.0:
             self.result_ = self.result_.in_units(unit)
 

@@ -23,6 +23,7 @@ from planted.methods import (
     choose_label_alpha,
     choose_label_network,
     class_probabilities,
+    joined_rows,
     label_activations,
     label_kinds,
     label_method,
@@ -36,6 +37,8 @@ from planted.rows import Block, ChunkedRows, Rows, Survey, in_memory
 
 _MOST_RESTARTS = 10_000
 _MOST_CLASSES = 1000
+# Rows up to which weights of rows are made copies of them.
+_MOST_REPEATED = 50_000
 # Widths that are looked at where inputs are fewer: two inputs may need three neurons.
 _LEAST_WIDTHS = 3
 
@@ -238,11 +241,20 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         self.link_ = self._links(len(classes))[0]
 
     def _validated(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        inputs, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        inputs, labels = validate_data(self, X, _truth_values(y), dtype=np.float64, ensure_min_samples=2)
         kind = type_of_target(labels, input_name="y", raise_unknown=True)
         if kind not in ("binary", "multiclass"):
             raise ValueError(f"Unknown label type: {kind}. Labels are a column of classes, two or more.")
         return inputs, labels
+
+    def _joined(self, looked: Survey) -> Survey:
+        """Weights of labels are numbers of rows: where they are whole, each row stands there as often."""
+        X, y, number = joined_rows(looked.X, looked.y, looked.weight)
+        most = max(_MOST_REPEATED, len(looked.y))
+        if number is None or np.any(number != np.round(number)) or np.sum(number) > most:
+            return looked
+        places = np.repeat(np.arange(len(y)), number.astype(int))
+        return Survey.of(X[places], y[places])
 
     def _coded(self, targets: np.ndarray) -> np.ndarray:
         """0, 1, … for the classes, which are those of rows with a positive weight."""
@@ -372,6 +384,18 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         """The most probable class of each row; of equally probable ones the first."""
         likeliest = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[likeliest]
+
+
+def _truth_values(y: Any) -> Any:
+    """Truth values that a column of objects holds, as one has that once held gaps; other labels as they are.
+
+    >>> _truth_values(np.array([True, False], dtype=object))
+    array([ True, False])
+    """
+    labels = np.asarray(y, dtype=object) if getattr(getattr(y, "dtype", None), "kind", "") == "O" else None
+    if labels is None or not all(isinstance(label, (bool, np.bool_)) for label in labels.ravel()):
+        return y
+    return labels.astype(bool)
 
 
 def _is_number(value: Any) -> bool:

@@ -29,7 +29,7 @@ from dataclasses import replace
 from planted.activations import Activation
 from planted.methods._baselines import LeftOut
 from planted.methods._choice import Candidate, Choice
-from planted.methods._comparison import Entry
+from planted.methods._comparison import STANDARD_ERRORS, Entry
 from planted.methods._facts import EXACT, HELD_OUT_FLOOR, LEVEL
 from planted.methods._families import Family
 from planted.methods._observations import observations
@@ -360,10 +360,15 @@ class _Contest(Sizes):
 
     def table_of(self, chosen: Entry) -> Choice:
         made = {id(entry): self.candidate(act, entry, entry is chosen) for (act, _, _), entry in self.entries.items()}
-        as_well = [entry for entry in self.entries.values() if entry.why != LESS and self.ties(entry, chosen)]
-        tying = {id(made[id(entry)]) for entry in as_well}
+        as_well, alike = (
+            {id(made[id(e)]) for e in self.entries.values() if e.why != LESS and self.ties(e, chosen, errors)}
+            for errors in (STANDARD_ERRORS, _FINAL_ERRORS)
+        )
         others = [one for one in made.values() if not one.chosen]
-        reason = reason_of(made[id(chosen)], others, lambda other: id(other) in tying, exact=self.exact(chosen))
+        reason = reason_of(
+            made[id(chosen)], others, lambda other: id(other) in as_well, exact=self.exact(chosen),
+            unclear=lambda other: id(other) in alike,
+        )  # fmt: skip
         return Choice((*made.values(), *self.dropped), reason, self.network(chosen), passed())
 
     def candidate(self, act: Activation | None, entry: Entry, chosen: bool) -> Candidate:

@@ -116,7 +116,8 @@ def solved_inputs(survey: Survey, null: np.ndarray) -> dict[int, np.ndarray]:
     """
     d, count = len(survey.first), null.shape[1]
     scale = np.sqrt(np.maximum(np.diagonal(survey.second), 0.0))
-    rest = null[:d] * scale[:, None]
+    # An input that is zero in all rows has no scale: its own coefficient says all.
+    rest = null[:d] * np.where(scale > 0, scale, 1.0)[:, None]
     rest = rest / np.abs(rest).max(axis=0)
     solved: list[int] = []
     for place in reversed(range(d)):
@@ -138,19 +139,21 @@ def equations(survey: Survey, null: np.ndarray, names: tuple[str, ...] = (), dig
     >>> X = np.array([[1.0, 2.0], [2.0, 4.0]])
     >>> equations(Survey.of(X, X[:, 0]), np.array([[2.0], [-1.0]]), ("dose", "dose2"))
     'dose2 = 2·dose'
+    >>> equations(Survey.of(X * [1, 0], X[:, 0]), np.array([[0.0], [1.0]]), ("dose", "none"))
+    'none = 0'
     """
     called = [f"x{one}" if isinstance(one, int) else str(one)[:40] for one in _called(survey, names)]
     scale = np.append(np.sqrt(np.maximum(np.diagonal(survey.second), 0.0)), 1.0)
     said = []
     for place, coefficients in sorted(solved_inputs(survey, null).items()):
         size = np.abs(coefficients) * scale
-        terms = np.flatnonzero(size > _PART * size.max())
+        terms = np.flatnonzero((size > _PART * size.max()) & (scale[place] > 0))
         right = ""
         for term in terms:
             number = f"{abs(coefficients[term]):.{digits}g}"
             product = number if term == len(called) else f"{number}·".replace("1·", "", number == "1") + called[term]
             right += f" {'−' if coefficients[term] < 0 else '+'} {product}"
-        said.append(f"{called[place]} = {'−' * right.startswith(' −')}{right[3:]}")
+        said.append(f"{called[place]} = {'−' * right.startswith(' −')}{right[3:] or '0'}")
         if len(said) > _EQUATIONS or len(terms) > _TERMS:
             return ""
     return f"{', '.join(said[:-1])}{' and ' * (len(said) > 1)}{said[-1]}" if said else ""

@@ -99,8 +99,16 @@ class Contest:
         It also has to be better there than the classes' shares.
         """
         gain, error = self.mean(best.losses - one.losses), self.error(best.losses - one.losses)
-        taken = gain > STANDARD_ERRORS * error or (gain > -error and one.cost < best.cost)
-        return taken and self.mean(one.losses) < self.mean(self._shares)
+        taken = gain > STANDARD_ERRORS * error or self.likelier(one, best)
+        return taken and not self.lost(one)
+
+    def likelier(self, one: Tried, best: Tried) -> bool:
+        """Whether the likelihood of the rows fitted pays for a network's numbers, and rows held out allow it."""
+        return self.apart(one, best) < 1.0 and one.cost < best.cost
+
+    def lost(self, one: Tried) -> bool:
+        """Whether rows held out prefer the shares that the classes have in the rows fitted."""
+        return self.mean(one.losses) >= self.mean(self._shares)
 
     def apart(self, one: Tried, best: Tried) -> float:
         """By how many standard errors of the difference rows held out are less likely than by the best one."""

@@ -71,7 +71,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         elif not endless and not late:
             held = label_refitted(problem.on_sample(), records("labels")[start.method])
         # A width that was compared has been paid for, and the comparison says what ties with it.
-        asked = held and settled and "n_hidden" not in problem.compared
+        asked = held and (settled or problem.alpha) and "n_hidden" not in problem.compared
         smaller = fewer_label_neurons(problem, network, errors) if asked else network
     enough = 0 if smaller is None or smaller is network else smaller.n_hidden
     if smaller is None:
@@ -126,12 +126,8 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         about = float(f"{needed:.2g}")
         more = f"About {about:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.total_weight:,.0f}."
         verdict = verdict.advising(more if survey.total_weight < about < np.inf else "")
-    elif verdict.status == "ambiguous" and not late and not facts.unbeaten and why and off is None:
-        fewer = "ask for fewer neurons, " * (network.n_hidden > 1)
-        verdict = verdict.advising(f"Give more rows, {fewer}or choose the penalty with alpha.")
-    elif verdict.status == "ambiguous" and not late and not facts.unbeaten and off is not None:
-        penalty = "choose the penalty with alpha" if problem.alpha or problem.loss == "quadratic" else PENALTY
-        verdict = verdict.advising(off.advice("ask for fewer neurons" if network.n_hidden > 1 else penalty))
+    elif verdict.status == "ambiguous" and not late and not facts.unbeaten and not enough:
+        verdict = verdict.advising(_endless_advice(problem, network, off, why) or verdict.advice)
     details = {name: value for name, value in (start.details | details).items() if name != "runaway"}
     return Recovery(
         network=network,
@@ -217,6 +213,14 @@ def _too_far(expected: float) -> str:
         return ""
     shown = _beside(expected, UNKNOWN)
     return f"labels alone leave an expected relative weight error of {shown}, more than the weights themselves"
+
+
+def _endless_advice(problem: LabelProblem, network: Network, off: Runaway | None, why: str) -> str:
+    """What to do where the likelihood has no finite minimiser, one sentence; empty where it has one."""
+    if off is None:
+        return "Give more rows, or choose the penalty with alpha." if why else ""
+    penalty = "choose the penalty with alpha" if problem.alpha or problem.loss == "quadratic" else PENALTY
+    return off.advice("ask for fewer neurons" if network.n_hidden > 1 else penalty)
 
 
 def _worse_than_shares(problem: LabelProblem, value: float) -> str:

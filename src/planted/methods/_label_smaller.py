@@ -10,12 +10,10 @@ import numpy as np
 from planted.certificates import Uncertainty
 from planted.methods._facts import LOOSE, TESTED_ROWS
 from planted.methods._label_held_out import losses_left_out, predicts_better
+from planted.methods._label_quick import descended
 from planted.methods._labels import LabelProblem
 from planted.networks import Network
 from planted.numerics.deadline import passed
-from planted.solvers import lbfgs
-
-_STEPS = 100
 
 
 def fewer_label_neurons(problem: LabelProblem, network: Network, errors: Uncertainty | None) -> Network | None:
@@ -46,10 +44,11 @@ def fewer_label_neurons(problem: LabelProblem, network: Network, errors: Uncerta
             return None if now is network else now
         narrow = replace(sample, n_hidden=now.n_hidden - 1)
         loss = narrow.objective()
-        starts = [narrow.params(_without(now, i)) for i in range(now.n_hidden)]
-        start = min(starts, key=lambda params: float(loss.value(params)))
-        smaller = narrow.network(lbfgs(loss, start, steps=_STEPS, tolerance=1e-8).params)
-        rival, extra = losses_left_out(narrow, smaller, some), problem.unknowns - narrow.unknowns
+        starts = [_without(now, i) for i in range(now.n_hidden)]
+        smaller = descended(narrow, min(starts, key=lambda rest: float(loss.value(narrow.params(rest)))))
+        # Numbers that a penalty holds cost what it takes from the labels that are fitted.
+        extra = 0 if problem.alpha else problem.unknowns - narrow.unknowns
+        rival = losses_left_out(narrow, smaller, some)
         if predicts_better(problem, some, own, rival, extra):
             return now
         now = smaller

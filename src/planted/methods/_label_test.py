@@ -67,9 +67,7 @@ def label_p_value(problem: LabelProblem, network: Network, seed: int = 0) -> flo
     if count > _MOST_PARAMETERS or n < count + 2 * added:
         return float("nan")
     rng = np.random.default_rng(seed)
-    scale = np.sqrt(np.diagonal(survey.second))
-    directions = rng.standard_normal((probes, problem.n_features)) / np.sqrt(problem.n_features)
-    directions = directions / np.where(scale > 0, scale, 1.0)
+    directions = rng.standard_normal((probes, problem.n_features)) / np.sqrt(problem.n_features) / problem.spread
     most = max(int(_WORK / (problem.n_outputs * (count + added) ** 2)), 4 * (count + added))
     some = np.arange(n) if n <= most else rng.choice(n, most, replace=False)
     weight = np.ones(n) if survey.weight is None else survey.weight
@@ -182,7 +180,8 @@ class _Rows:
         """J, where the classes have probabilities p (n, m)."""
         problem, network, m = self.problem, self.network, self.problem.n_classes
         X = problem.survey.X[part]
-        probes = _probes(X, self.directions, self.constant)
+        # Far from where the rows lie every projection would be a straight line.
+        probes = _probes(X - problem.survey.first, self.directions, self.constant)
         J = network.jacobian(X, intercept=problem.free.intercept)
         if m == 2:
             if problem.link == "mean":

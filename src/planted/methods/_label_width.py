@@ -12,7 +12,7 @@ from planted.activations import Activation
 from planted.methods._choice import Candidate, Choice
 from planted.methods._label_contest import STANDARD_ERRORS, Contest, Tried
 from planted.methods._label_kinds import relatives
-from planted.methods._label_penalty import STRENGTHS
+from planted.methods._label_penalty import MIDDLE, STRENGTHS
 from planted.methods._label_quick import bounded_fit, descended
 from planted.methods._label_screen import leader, screened
 from planted.methods._labels import LabelProblem
@@ -122,9 +122,18 @@ def _searched(
     plain = [_plain(contest, one) for one in every if abs(one.asked.n_hidden - middle) <= 1]
     winners = [_best(contest, plain), best]
     winners.sort(key=lambda one: one.asked.unknowns)
-    # The likelihood has to pay for biases too: a plain fit that is sure of wrong labels is no evidence for them.
-    more = len(winners) > 1 and winners[-1].cost < winners[0].cost and contest.pays(winners[-1], winners[0])
-    return winners[-1 if more else 0], [*plain, *every]
+    return winners[_paid(contest, *winners)], [*plain, *every]
+
+
+def _paid(contest: Contest, fewer: Tried, more: Tried) -> bool:
+    """Whether rows pay for the numbers that one of two networks, with and without biases, has more.
+
+    The likelihood has to pay in any case: a plain fit that is sure of wrong labels is no evidence for biases.
+    It decides where neither is better than the classes' shares.
+    """
+    if contest.lost(fewer) and contest.lost(more):
+        return contest.likelier(more, fewer)
+    return more.cost < fewer.cost and contest.pays(more, fewer)
 
 
 def _plain(contest: Contest, one: Tried) -> Tried:
@@ -184,6 +193,8 @@ def _choice(contest: Contest, chosen: Tried, every: Sequence[Tried], rough: Sequ
     alike = [made[id(one)] for one in [*every, *others] if one is not chosen and ties(one)]
     rest = [made[id(one)] for one in [*every, *others] if one is not chosen]
     reason = reason_of(made[id(chosen)], rest, lambda other: other in alike, exact=False)
+    if any(one.asked.alpha != contest.problem.alpha for one in [*every, *others]):
+        reason += f"; where weights have no end, compared with an ℓ2 penalty of {STRENGTHS[1]:g} or {MIDDLE:g}"
     return Choice(tuple(made.values()), reason, out_of_time=passed())
 
 

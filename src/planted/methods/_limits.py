@@ -70,7 +70,8 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limi
         largest = int(np.argmax(np.abs(np.atleast_2d(network.output)).max(axis=0) * np.ptp(value, axis=0)))
         words = "tells some labels apart without error, so that the likeliest weights have no end"
         return Limit(f"neuron {numbers[largest]} {words}", _sentence(remedies), endless=True)
-    rows = np.column_stack([network.weights, network.shift])
+    # Beside the spread and the place of the rows, whatever the units and the origin of the inputs.
+    rows = np.column_stack([network.weights * X.std(axis=0), z.mean(axis=0)])
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-300)[:, None]
     for i, j in combinations(open_, 2):
         if abs(float(unit[i] @ unit[j])) > _COSINE:

@@ -11,8 +11,13 @@ UNCLEAR = "held-out rows are less likely, not clearly"
 """Why a candidate was not chosen that held-out rows hardly tell from the chosen one, to its disadvantage."""
 
 
-def reason_of(chosen: Candidate, others: Sequence[Candidate], ties: Callable[[Candidate], bool], *, exact: bool) -> str:
+def reason_of(
+    chosen: Candidate, others: Sequence[Candidate], ties: Callable[[Candidate], bool], *, exact: bool,
+    unclear: Callable[[Candidate], bool] | None = None,
+) -> str:  # fmt: skip
     """The sentence; `ties` says whether another one explains held-out rows as well as the chosen one.
+
+    `unclear` says, if that is more, whether they are not clear about one that has another activation.
 
     A candidate is simpler if it has fewer numbers. One that is simpler and ties is named with what speaks against it.
 
@@ -30,6 +35,9 @@ def reason_of(chosen: Candidate, others: Sequence[Candidate], ties: Callable[[Ca
     'of what was compared, 2 tanh neurons, with fewer numbers, are not clearly worse, but held-out rows are less likely'
     >>> reason_of(chosen, [Candidate(tanh, 3, Free(bias=True), 15, 0.10, 0.01)], lambda other: True, exact=False)
     'of what was compared, all with 3 neurons, nothing simpler explains held-out rows as well'
+    >>> erf = Candidate(activations.get("erf"), 3, Free(), 12, 0.11, 0.01)
+    >>> reason_of(chosen, [erf], lambda other: False, exact=False, unclear=lambda other: True)[-53:]
+    ' as well; held-out rows alone do not tell it from erf'
     """
     width = chosen.n_hidden
     given = width > 0 and all(other.n_hidden == width for other in others)
@@ -48,7 +56,7 @@ def reason_of(chosen: Candidate, others: Sequence[Candidate], ties: Callable[[Ca
             verb = "are" if least.n_hidden > 1 else "is"
             says = f"{verb} not clearly worse, but {UNCLEAR.removesuffix(', not clearly')}"
         words = f"{compared}, {least.name}, with fewer numbers, {says}"
-    names = [other.shape for other in others if other.activation is not None and ties(other)]
+    names = [other.shape for other in others if other.activation is not None and (unclear or ties)(other)]
     rivals = [name for name in dict.fromkeys(names) if name != chosen.shape]
     if chosen.activation is not None and rivals and not exact:
         words += f"; held-out rows alone do not tell it from {', '.join(rivals)}"

@@ -162,9 +162,11 @@ def probe_values(
     (50, 12)
     """
     flat = X.reshape(len(X), -1)
-    scale = np.sqrt(np.mean(flat**2, axis=0))
+    mean, scale = flat.mean(axis=0), flat.std(axis=0)
+    scale = np.where(scale > _VANISHING * np.abs(mean), scale, 1.0)
     directions = rng.standard_normal((count, flat.shape[1])) / np.sqrt(flat.shape[1]) / np.where(scale > 0, scale, 1.0)
-    t = flat @ directions.T
+    # Far from where the rows lie every projection would be a straight line.
+    t = (flat - mean) @ directions.T
     columns: list[np.ndarray] = [np.ones(len(X))] if constant else []
     prediction = np.asarray(network.predict(X)).reshape(len(X), -1)
     spread = prediction.std(axis=0)

@@ -144,12 +144,19 @@ class Sizes(Entries):
     def drop(
         self, family: Family, width: int, squares: np.ndarray, why: str, kind: tuple[Activation, Free] | None = None
     ) -> None:
-        """Note a family, or one kind of it, that is compared no further, by its squares in the first rows held out."""
+        """Note a family, or one kind of it, that is compared no further, by its squares in the first rows held out.
+
+        Its loss is that of the best one in all of them and its excess in these: some rows are easier than others.
+        """
         act, free = kind or (family.representative, self.question.allowed)
-        share = self.share[: len(squares)] / np.sum(self.share[: len(squares)])
-        loss = float(share @ squares)
-        spread = float(np.sqrt(np.sum(share**2 * (squares - loss) ** 2)))
-        self.dropped.append(Candidate(act, width, free, self.numbers(act, width, free), loss, spread, why=why))
+        held = len(squares)
+        share = self.share[:held] / np.sum(self.share[:held])
+        best = min(self.entries.values(), key=lambda entry: float(share @ entry.squares[:held]))
+        excess = squares - best.squares[:held]
+        mean = float(share @ excess)
+        spread = math.hypot(self.error(best), float(np.linalg.norm(share * (excess - mean))))
+        numbers = (self.numbers(act, width, free), self.loss(best) + mean, spread)
+        self.dropped.append(Candidate(act, width, free, *numbers, why=why))
 
     def outside(self, family: Family, width: int) -> bool:
         """Whether fewer neurons of many inputs are far behind where those of the family's best network lie.

@@ -215,6 +215,13 @@ def _or_fewer(facts: Facts, words: str) -> str:
     return f"{words.removeprefix('or ')}, or ask for fewer {_units(facts)}"
 
 
+def _or_enough(facts: Facts, words: str) -> str:
+    """`words`, and as many neurons as predict rows left out as well where these are fewer; of filters any fewer."""
+    if facts.filters:
+        return _or_fewer(facts, words)
+    return f"{words}, or ask for n_hidden={facts.enough_neurons}" if facts.enough_neurons else words
+
+
 def _units(facts: Facts) -> str:
     """What a width is a number of."""
     return "filters" if facts.filters else "neurons"
@@ -236,7 +243,7 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         return (
             f"on rows left out the network is {word} {rival} ({own}, {rival} {gain(facts.mean_loss)}): "
             f"{_dependence(facts)}",
-            f"Give {_or_fewer(facts, wanted)}.",
+            f"Give {_or_enough(facts, wanted)}.",
         )
     if _loses_to_linear(facts):
         rival = facts.linear_rival
@@ -244,7 +251,7 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         better = facts.crowded or facts.network_loss < (1 - ALIKE) * facts.linear_loss
         so = "these rows are too few to tell whether neurons are needed" if better else _WITHOUT_NEURONS["linear"]
         so = "a few rows far off hide whether neurons are needed" if facts.far_rows else so
-        return f"{_beside_linear(facts)}: {so}", f"Use {rival}, or give {_or_fewer(facts, 'more rows')}."
+        return f"{_beside_linear(facts)}: {so}", f"Use {rival}, or give {_or_enough(facts, 'more rows')}."
     if facts.enough_neurons:
         left = "every row" if facts.explained else "the rows left out as well"
         enough = count_of(facts.enough_neurons, "neuron explains", "distinct neurons explain")

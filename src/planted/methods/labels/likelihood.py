@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,11 @@ from planted.inputs import Gaussian
 from planted.methods._label_finish import recover_labels
 from planted.methods._label_penalty import ENDLESS, STRENGTHS, choose_alpha, diverged, thirds, unbounded
 from planted.methods._label_runaway import runaway
-from planted.methods._label_search import gradient_descent
+from planted.methods._label_search import gradient_descent, standardised
 from planted.methods._labels import LabelProblem
 from planted.methods._method import Method
 from planted.methods._recovery import Start
+from planted.networks import Network
 from planted.numerics import random
 from planted.numerics.deadline import passed
 from planted.rows import in_memory
@@ -73,7 +75,8 @@ def start(problem: Any) -> Start:
     The tensor start and `restarts` random ones first run for a few steps on part of the rows; the best of them goes on
     over the sample, on the quadratic loss and then on the likelihood. With restarts = 0 the tensor start alone decides.
     With `loss="quadratic"` the quadratic loss has the last word, and with `solver="gradient"` gradient descent brings
-    it to its minimum: Algorithm 1 of Fu et al. (2018), from the start of Algorithm 2 with restarts = 0.
+    it to its minimum: Algorithm 1 of Fu et al. (2018), from the start of Algorithm 2 with restarts = 0. That takes
+    inputs as they are; otherwise they are brought to one scale, and to mean zero where there are biases.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(20_000, 3, 2, activation="sigmoid", weights=[[4, 0, 0], [0, 4, 0]],
@@ -81,6 +84,13 @@ def start(problem: Any) -> Start:
     >>> METHOD(LabelProblem.of(data.X, data.y, 2, "sigmoid")).status
     'estimated'
     """
+    if problem.solver == "gradient":
+        return _begun(problem, problem, lambda network: network)
+    return _begun(problem, *standardised(problem))
+
+
+def _begun(given: LabelProblem, problem: LabelProblem, back: Callable[[Network], Network]) -> Start:
+    """The start from a problem on inputs of one scale, and the way `back` to networks on those that are `given`."""
     survey, progress = problem.survey, problem.progress
     start_key, sample_key = random.split(problem.key)
     starts, outcome = _starts(problem, start_key)
@@ -113,17 +123,17 @@ def start(problem: Any) -> Start:
     if problem.loss == "likelihood" and not problem.alpha:
         details["unbounded"] = unbounded(problem, network)
         if not details["unbounded"] and diverged(problem, network):
-            off = details["runaway"] = runaway(problem, network)
+            off = details["runaway"] = runaway(given, back(network))
             details["unbounded"] = ENDLESS if off is None else off.reason
     if details.get("unbounded"):
-        alpha, held_out = choose_alpha(problem, fitted_params, thirds(problem), least=STRENGTHS[1])
+        alpha, held_out = choose_alpha(problem, fitted_params, thirds(given), least=STRENGTHS[1])
         penalised = replace(problem, alpha=alpha)
         bounded = penalised.objective(in_memory(survey))
         near = lbfgs(bounded, problem.begin_at(weights), steps=_STEPS, tolerance=1e-9)
         last = sample_newton(bounded, bounded.curvature, near.params, steps=_SCORING_STEPS)
         descents["penalised"] = last
         details |= {"alpha": alpha, "alpha_losses": held_out}
-    return Start(problem.network(last.params), "likelihood", float(last.value), descents, details)
+    return Start(back(problem.network(last.params)), "likelihood", float(last.value), descents, details)
 
 
 METHOD = Method(
