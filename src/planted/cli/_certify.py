@@ -149,9 +149,7 @@ def certify(
     errors = uncertainty(objective, params) if few else None
     if isinstance(network, Network):
         certificate = with_ends(certificate, problem, counted, errors)
-        certificate = replace(
-            certificate, reason=certificate.reason + how, assumptions=tuple(assumptions(X, network))
-        )
+        certificate = replace(certificate, reason=certificate.reason + how, assumptions=tuple(assumptions(X, network)))
     if report is not None:
         errors = None if errors is None else errors.in_units(1.0 if problem.units is None else problem.units, network)
         write_page(report, given, network, certificate, errors, names, names_in(target))
@@ -159,7 +157,7 @@ def certify(
 
 
 def _as_fitted(saved: Any, problem: Any) -> tuple[Any, Any, str]:
-    """The problem and the network with each of several targets in the units that it had in the fit, and how, in words."""
+    """The problem and the network with each of several targets in the units of the fit, and these in words."""
     import numpy as np
 
     from planted.methods import in_units
