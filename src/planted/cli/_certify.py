@@ -191,7 +191,9 @@ def write_page(
 
     `errors` are the network's, which are not shown where it is no fit to the rows.
     """
+    from planted.certificates import unit_scaled
     from planted.methods import LabelProblem, class_probabilities
+    from planted.networks import Network
     from planted.pages import Subject, displayed, evidence, write_report
 
     labels, survey = isinstance(problem, LabelProblem), problem.survey
@@ -200,17 +202,21 @@ def write_page(
         about = {"labels": True, "probability": lambda net, rows: class_probabilities(net, rows, problem.link)}
     fitted = certificate.kind not in ("saddle", "not critical")
     errors = errors if fitted else None
+    shown = evidence(displayed(network, errors), survey.X, survey.y, fitted=fitted, weight=survey.weight, **about)
+    scaled = unit_scaled(displayed(network, errors), shown.scale, errors) if isinstance(network, Network) else None
     subject = Subject(
         network=network,
         status=certificate.kind,
         reason=certificate.reason,
         uncertainty=errors,
         certificate=certificate,
-        evidence=evidence(displayed(network, errors), survey.X, survey.y, fitted=fitted, weight=survey.weight, **about),
+        evidence=shown,
         names=names[0],
         targets=names[1],
         labels=labels,
         classes=classes,
         link=problem.link if labels else "mean",
+        scaled=scaled,
+        scale=None if scaled is None else shown.scale,
     )
     write_report(path, subject)
