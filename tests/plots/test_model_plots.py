@@ -144,8 +144,10 @@ def test_a_linear_function_of_several_targets_has_bars_of_each(tmp_path, monkeyp
     sign = Signature(("age", "pay"), ("price", "size"))
     drawn = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
-    save_model(tmp_path / "two.png", SavedModel(network, sign), X, network.predict(X) + RNG.standard_normal((200, 2)))
+    y = network.predict(X) + RNG.standard_normal((200, 2))
+    save_model(tmp_path / "two.png", SavedModel(network, sign), X, y)
     first = drawn[0].axes[0]
     assert [text.get_text() for text in first.get_legend().get_texts()] == ["price", "size"]
     widths = np.array([bar.get_width() for bar in first.patches]).reshape(2, 2)
-    np.testing.assert_allclose(widths, network.skip * X.std(axis=0))
+    np.testing.assert_allclose(widths, network.skip * X.std(axis=0) / y.std(axis=0)[:, None])
+    assert "standard deviations of each target" in first.get_xlabel()

@@ -247,9 +247,12 @@ def save_model(
     elif network.n_hidden:
         plot_weights(network, shown.scale, order[: 2 * _NEURONS], _names(network, names), first)
     else:
-        _linear(
-            network, shown.scale, _names(network, names), [_output(model, i) for i in range(network.n_outputs)], first
-        )
+        several = codes is None and network.n_outputs > 1
+        unit = np.std(np.asarray(y, np.float64), axis=0)[:, None] if several else np.ones(1)
+        part = np.zeros(network.n_features) if network.skip is None else network.skip * shown.scale
+        outputs = [_output(model, i) for i in range(network.n_outputs)]
+        _linear(np.atleast_2d(part) / np.where(unit > 0, unit, 1.0), _names(network, names), outputs, first)
+        first.set_xlabel("weight per standard deviation" + ",\nin standard deviations of each target" * several)
     for place, i in enumerate(neurons):
         axis = spare.pop(0)
         plot_response(shown, int(i), axis, rows=codes is None, activation=network.activation)
@@ -326,9 +329,8 @@ def _confusion(guess: np.ndarray, codes: np.ndarray, classes: Sequence[Any], axi
     axis.set(xlabel="predicted", ylabel="observed", title=f"accuracy {np.trace(table) / (table.sum() or 1.0):.3g}")
 
 
-def _linear(network: Any, scale: np.ndarray, names: Sequence[str], outputs: Sequence[str], axis: Any) -> None:
-    """A network without neurons: its linear part as bars, a colour for each of the first outputs."""
-    part = np.zeros((1, network.n_features)) if network.skip is None else np.atleast_2d(network.skip) * scale
+def _linear(part: np.ndarray, names: Sequence[str], outputs: Sequence[str], axis: Any) -> None:
+    """A network without neurons: its linear part (m, d) as bars, a colour for each of the first outputs."""
     large = np.sort(np.argsort(-np.abs(part).max(axis=0), kind="stable")[:_INPUTS])
     few = min(len(part), _NEURONS)
     for j in range(few):
@@ -337,7 +339,7 @@ def _linear(network: Any, scale: np.ndarray, names: Sequence[str], outputs: Sequ
         axis.legend(frameon=False, fontsize=8)
     axis.set_yticks(range(len(large)), [_short(names[j]) for j in large], fontsize=8)
     axis.invert_yaxis()
-    axis.set(xlabel="weight per standard deviation", title="no neurons: one linear function")
+    axis.set_title("no neurons: one linear function")
 
 
 def _names(network: Any, names: Sequence[str]) -> list[str]:
