@@ -104,7 +104,10 @@ BAD = {
         ["fit", "{f}/images.npz", "--conv", "--patch", "3x2"],
         "do not split into patches of 3x2",
     ),
-    "patch on flat rows": (["fit", "{f}/flat.npz", "--conv", "--patch", "2x2"], "images are (n, height, width)"),
+    "patch on flat rows": (
+        ["fit", "{f}/flat.npz", "--conv", "--patch", "2x2"],
+        "flat rows, not images: give --patches",
+    ),
     "flat rows without patches": (["fit", "{f}/flat.npz", "--conv"], "give --patches"),
     "patches do not divide": (["fit", "{f}/flat.npz", "--conv", "--patches", "5"], "do not split into 5 patches"),
     "other number of patches": (["fit", "{f}/patches.npz", "--conv", "--patches", "5"], "expected 5"),

@@ -149,7 +149,8 @@ def certify(
     errors = uncertainty(objective, params) if few else None
     if isinstance(network, Network):
         certificate = with_ends(certificate, problem, counted, errors)
-        certificate = replace(certificate, reason=certificate.reason + how, assumptions=tuple(assumptions(X, network)))
+        table = tuple(assumptions(X, network, weight=rows.weight))
+        certificate = replace(certificate, reason=certificate.reason + how, assumptions=table)
     if report is not None:
         errors = None if errors is None else errors.in_units(1.0 if problem.units is None else problem.units, network)
         write_page(report, given, network, certificate, errors, names, names_in(target))
