@@ -166,6 +166,9 @@ def evidence(
 
 def _left_out(network: Any, rows: np.ndarray, residual: np.ndarray, total: int) -> tuple[np.ndarray, str]:
     slopes = network.jacobian(rows, intercept=bool(np.any(getattr(network, "intercept", 0.0))))
+    # Several targets count in units of what is left of them, so that none rules the weights that they share.
+    left = np.sqrt(np.mean(residual**2, axis=0))
+    slopes = slopes.reshape(*residual.shape, -1) / np.where(left > 0, left, 1.0)[:, None]
     flat = slopes.reshape(-1, slopes.shape[-1])
     gram = flat.T @ flat * (total / len(rows))
     leverage = np.einsum("ij,jk,ik->i", flat, np.linalg.pinv(gram, hermitian=True), flat, optimize=True)
