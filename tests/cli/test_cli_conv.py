@@ -104,7 +104,10 @@ BAD = {
         ["fit", "{f}/images.npz", "--conv", "--patch", "3x2"],
         "do not split into patches of 3x2",
     ),
-    "patch on flat rows": (["fit", "{f}/flat.npz", "--conv", "--patch", "2x2"], "images are (n, height, width)"),
+    "patch on flat rows": (
+        ["fit", "{f}/flat.npz", "--conv", "--patch", "2x2"],
+        "flat rows, not images: give --patches",
+    ),
     "flat rows without patches": (["fit", "{f}/flat.npz", "--conv"], "give --patches"),
     "patches do not divide": (["fit", "{f}/flat.npz", "--conv", "--patches", "5"], "do not split into 5 patches"),
     "other number of patches": (["fit", "{f}/patches.npz", "--conv", "--patches", "5"], "expected 5"),
@@ -184,3 +187,52 @@ def test_options_of_tables_are_refused_where_they_would_do_nothing(folder, capsy
         status, _, err = run(capsys, "fit", folder / "patches.npz", "--conv", *more)
         assert status == 2
         assert err.startswith(f"planted: {word}")
+
+
+@pytest.fixture
+def columns(tmp_path):
+    """A table of columns that are the entries of patches, and others with these in other orders and companies."""
+    rng = np.random.default_rng(6300)
+    teacher = ConvNetwork(rng.standard_normal(2), [1.0, -0.5, 0.7])
+    X = rng.standard_normal((200, 6))
+    y = teacher.predict(X.reshape(200, 3, 2))
+    names = [f"p{i}" for i in range(6)]
+
+    def write(name, header, *parts):
+        lines = [",".join(header), *(",".join(map(str, row)) for row in zip(*parts, strict=True))]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+
+    write("rows.csv", [*names, "y"], *X.T, y)
+    write("turned.csv", ["extra", *names[::-1], "y"], np.arange(200), *X.T[::-1], y)
+    write("lacking.csv", [*names[:-1], "y"], *X.T[:-1], y)
+    write("text.csv", [*names, "town", "y"], *X.T, ["Oslo"] * 200, y)
+    return tmp_path
+
+
+def test_columns_of_a_filter_are_matched_by_name(capsys, columns):
+    """In another order they were taken by their places, and predictions were wrong without a word."""
+    model = columns / "model"
+    status, _, _ = run(capsys, "fit", columns / "rows.csv", "--conv", "--patches", "3", "--out", model)
+    assert status == 0
+    for command in (("predict", "--target", "y", "--out", columns / "p.csv"), ("plot", "--out", columns / "a.png")):
+        status, out, _ = run(capsys, command[0], model, columns / "turned.csv", *command[1:])
+        assert status == 0
+        assert "R² 1" in out
+    status, out, _ = run(capsys, "certify", model, columns / "turned.csv")
+    assert (status, out.split(":")[0]) == (0, "global minimum")
+    for command in ("predict", "plot", "certify"):
+        status, _, err = run(capsys, command, model, columns / "lacking.csv")
+        assert status == 2
+        assert "has no column 'p5', which the network takes" in err
+
+
+def test_advice_on_text_can_be_followed_by_a_filter(capsys, columns):
+    fit = ("fit", columns / "text.csv", "--conv", "--patches", "3")
+    status, _, err = run(capsys, *fit)
+    assert status == 2
+    assert "column 'town' holds text" in err
+    assert err.endswith("patches are made of numbers: leave it out with --exclude\n")
+    assert run(capsys, *fit, "--exclude", "town")[0] == 0
+    status, _, err = run(capsys, "fit", columns / "rows.csv", "--conv", "--patch", "1x2")
+    assert status == 2
+    assert "X has flat rows, not images: give --patches" in err

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from planted import Network
+from planted.certificates import assumptions, certify
 from planted.cli import main
 from planted.networks import Signature, model_signature
+from planted.objectives import Squared
 from planted.rows import Encoding
 
 RNG = np.random.default_rng(13)
@@ -112,3 +114,34 @@ def test_a_fit_keeps_the_name_of_its_weights(capsys, folder):
     stored = json.loads(Signature(("a",), ("y",)).to_json())
     del stored["weights"]
     assert Signature.from_json(json.dumps(stored)).weights == ""
+
+
+def test_the_law_of_the_inputs_is_that_of_the_weights():
+    """Rows of a wide uniform law, weighted to a Gaussian one, and the other way round."""
+    rows = np.random.default_rng(6400).uniform(-4, 4, (3000, 2))
+    inputs = ("inputs are Gaussian", "inputs have mean zero and covariance I")
+
+    def stated(found):
+        return [row.status for row in found if row.name in inputs]
+
+    density = np.exp(-np.sum(rows**2, axis=1) / 2)
+    network = Network(np.eye(2), np.ones(2))
+    assert stated(assumptions(rows, network)) == ["fails", "fails"]
+    assert stated(assumptions(rows, network, weight=density)) == ["holds", "holds"]
+    loss = Squared(rows, network.predict(rows), sample_weight=density)
+    assert stated(certify(loss, loss.model.params(network)).assumptions) == ["holds", "holds"]
+    draws = np.random.default_rng(6401).standard_normal((3000, 2))
+    assert stated(assumptions(draws, network)) == ["holds", "holds"]
+    assert stated(assumptions(draws, network, weight=np.where(draws[:, 0] > 0, 1.0, 0.2))) == ["fails", "fails"]
+
+
+def test_certify_tells_the_law_of_the_weights(capsys, tmp_path):
+    rows = np.random.default_rng(6400).uniform(-4, 4, (3000, 2))
+    weight = np.exp(-np.sum(rows**2, axis=1) / 2)
+    network = Network(np.eye(2), np.ones(2))
+    table = np.column_stack([rows, weight, network.predict(rows)])
+    np.savetxt(tmp_path / "rows.csv", table, delimiter=",", header="a,b,w,y", comments="")
+    network.save(tmp_path / "model", signature=Signature(("a", "b"), ("y",), encoding=Encoding(("a", "b")).as_dict()))
+    for options, status in (([], "fails"), (["--weights", "w"], "holds")):
+        _, out, _ = run(capsys, "certify", tmp_path / "model", tmp_path / "rows.csv", *options)
+        assert f"{status:<9}inputs are Gaussian" in out

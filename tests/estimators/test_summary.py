@@ -184,7 +184,9 @@ def test_scores_of_labels_to_first_order_are_said_to_be(tmp_path):
     assert "one by one (to first order, without refits): this network" in str(est.summary())
     page = est.report(tmp_path / "page.html").read_text()
     assert "explained deviance of rows left out one by one, this network (to first order, without refits)" in page
-    assert "a linear function (to first order, without refits)" in page
+    # In the words of the summary: a linear function of log-odds is logistic regression.
+    assert "logistic regression (to first order, without refits)" in page
+    assert "left out one by one, the classes' shares" in page
 
 
 def _notes(network, X):

@@ -64,7 +64,11 @@ def test_the_answer_does_not_depend_on_the_units_of_a_target(factor):
     noise = sizes * np.sqrt(len(X) / (len(X) - other.result_.verdict.facts.n_parameters / 2))
     assert f"its standard deviations are {noise[0]:.3g} and {noise[1]:.3g} in the targets" in other.result_.reason
     assert other.result_.loss == pytest.approx(np.sum(sizes**2) / 2)
-    assert np.std(other.evidence_.truth) > 0.1 * factor
+    # What pages draw of several targets is in standard deviations of each; strengths are in the targets' units.
+    assert other.evidence_.standard
+    np.testing.assert_allclose(other.evidence_.truth, own.evidence_.truth, rtol=1e-8)
+    np.testing.assert_allclose(other.evidence_.edges, own.evidence_.edges, rtol=1e-5)
+    assert max(other.evidence_.strength) > 0.1 * factor
 
 
 def test_a_target_that_is_known_well_determines_the_neurons_that_it_shares():

@@ -59,14 +59,64 @@ def test_tables_hold_the_network(fitted, page):
     assert weights["columns"] == NAMES
     columns = content["neurons"]["columns"]
     output = np.array([row[columns.index("output")] for row in content["neurons"]["rows"]])
-    again = Network(weights["values"], output).predict(data.X)
+    again = Network(weights["values"], output).predict(data.X / est.evidence_.scale)
     np.testing.assert_allclose(again, est.predict(pd.DataFrame(data.X, columns=NAMES)), atol=1e-8)
+    np.testing.assert_allclose(np.linalg.norm(weights["values"], axis=1), 1.0)
+    assert weights["unit"].startswith("Weights are per standard deviation of an input, of length one together")
     strength = [row[1] for row in content["neurons"]["rows"]]
     assert strength == sorted(strength, reverse=True)
     assert sum(strength) == pytest.approx(100)
-    lower, upper = est.confidence_intervals(0.95)["weights"]
-    assert sorted(np.ravel(weights["lower"])) == pytest.approx(sorted(lower.ravel()), rel=1e-8)
-    assert sorted(np.ravel(weights["upper"])) == pytest.approx(sorted(upper.ravel()), rel=1e-8)
+    reaches, values = est.summary(0.95).intervals[0], np.array(weights["values"])
+    reach = np.array([[part[name][1] for name in NAMES] for part in reaches])
+    np.testing.assert_allclose(weights["lower"], values - reach, rtol=1e-8)
+    np.testing.assert_allclose(weights["upper"], values + reach, rtol=1e-8)
+
+
+def mixed_units(n=300):
+    """Two targets of two neurons, on inputs whose units differ by a million."""
+    rng = np.random.default_rng(6200)
+    X = rng.normal(size=(n, 3)) * [1e-3, 1.0, 1e3]
+    teacher = Network([[700.0, 0.7, 0.0], [0.0, -0.4, 9e-4]], [[2.0, -1.0], [100.0, 200.0]], bias=[0.1, 0.2])
+    y = teacher.predict(X) + rng.normal(size=(n, 2)) * [0.1, 5.0]
+    return X, y, teacher
+
+
+def test_pages_speak_of_inputs_in_all_units(tmp_path):
+    """The strongest input of a neuron had no bar and was not in the formula where its unit is small."""
+    X, y, _ = mixed_units()
+    est = PlantedRegressor(2, activation="relu", fit_bias=True, fit_intercept=False, fit_skip=False, random_state=0)
+    est.fit(X, y, names=["metre", "year", "euro"], targets=["pressure", "flow"])
+    page = est.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    content, parts = payload(page), est.summary().parts
+    for place, part in enumerate(parts):
+        row = content["neurons"]["rows"][place]
+        columns = content["neurons"]["columns"]
+        assert row[columns.index("output to flow")] == pytest.approx(part["output flow"][0])
+        assert row[columns.index("± of flow")] == pytest.approx(part["output flow"][1])
+        values = content["matrices"][0]["values"][place]
+        assert values == pytest.approx([part[name][0] for name in ("metre", "year", "euro")])
+    for place in (formula_of(page), est._repr_html_()):
+        assert re.search(r"relu\( \S+ · euro ", place)
+        assert re.search(r"relu\( \S+ · metre ", place)
+        assert "flow = " in place
+    numbers = {one["what"]: one["value"] for one in content["numbers"]}
+    assert numbers["standard deviation of the noise, flow"] == pytest.approx(5, rel=0.2)
+
+
+def test_residuals_of_several_targets_are_in_units_of_each(tmp_path):
+    X, y, teacher = mixed_units()
+    shown = evidence(teacher, X, y, fitted=False)
+    assert shown.standard
+    residual = (y - teacher.predict(X)) / y.std(axis=0)
+    assert shown.counts.sum() <= residual.size
+    assert shown.counts.sum() > 0.98 * residual.size
+    np.testing.assert_allclose(shown.edges[[0, -1]], np.quantile(residual, [0.005, 0.995]))
+    one = Network(teacher.weights, teacher.output[0], bias=teacher.bias)
+    assert not evidence(one, X, y[:, 0]).standard
+
+
+def formula_of(text):
+    return html.unescape(re.search(r'<pre id="formula".*?>(.*?)</pre>', text, re.DOTALL)[1])
 
 
 def test_the_formula_has_the_callers_names(fitted, page):

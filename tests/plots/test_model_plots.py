@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from planted import ConvNetwork, Network
 from planted.cli import main
+from planted.cli._predict import scores
 from planted.estimators import SavedModel
 from planted.networks import Signature
 from planted.pages import evidence
@@ -125,7 +126,7 @@ def test_the_command_draws_labels(tmp_path, capsys):
 
 
 def test_several_targets_have_the_score_of_the_command_and_their_units(tmp_path, monkeypatch):
-    """R² is one of all targets together, as `predict` has it; what is drawn is in units of each target, and says so."""
+    """R² is the mean of the targets', as `predict` has it; what is drawn is in units of each target, and says so."""
     X = RNG.standard_normal((200, 2))
     network = Network([[1.0, 0.5]], [[1.0], [10.0]], "tanh", intercept=[5.0, 0.0])
     y = network.predict(X) + RNG.standard_normal((200, 2)) * [0.1, 5.0]
@@ -133,5 +134,20 @@ def test_several_targets_have_the_score_of_the_command_and_their_units(tmp_path,
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
     save_model(tmp_path / "two.png", SavedModel(network, None), X, y)
     titles = {axis.get_title(): axis.get_xlabel() for axis in drawn[0].axes}
-    score = 1 - np.mean((y - network.predict(X)) ** 2) / np.mean(np.var(y, axis=0))
+    score = scores(SavedModel(network, None), X, y)["r2"]
     assert titles[f"R² {score:.4g}"] == "observed,\nin standard deviations of each target"
+
+
+def test_a_linear_function_of_several_targets_has_bars_of_each(tmp_path, monkeypatch):
+    X = RNG.standard_normal((200, 2))
+    network = Network(np.zeros((0, 2)), np.zeros((2, 0)), skip=[[1.0, -2.0], [30.0, 40.0]])
+    sign = Signature(("age", "pay"), ("price", "size"))
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    y = network.predict(X) + RNG.standard_normal((200, 2))
+    save_model(tmp_path / "two.png", SavedModel(network, sign), X, y)
+    first = drawn[0].axes[0]
+    assert [text.get_text() for text in first.get_legend().get_texts()] == ["price", "size"]
+    widths = np.array([bar.get_width() for bar in first.patches]).reshape(2, 2)
+    np.testing.assert_allclose(widths, network.skip * X.std(axis=0) / y.std(axis=0)[:, None])
+    assert "standard deviations of each target" in first.get_xlabel()

@@ -5,6 +5,7 @@ from planted.certificates._assumptions import assumptions, average_curvature, av
 from planted.certificates._certificate import KINDS, Certificate
 from planted.certificates._certify import certify
 from planted.certificates._conv import ConvStationary
+from planted.certificates._ellipsoid import Ellipsoid
 from planted.certificates._error_spread import error_ratios
 from planted.certificates._filter_coverage import outside_theory
 from planted.certificates._kink_crossings import crossing_scores, kink_jumps
@@ -46,7 +47,7 @@ from planted.certificates._teacher_distance import (
     strict_saddle,
     teacher_distance,
 )
-from planted.certificates._uncertainty import Ellipsoid, Uncertainty, cramer_rao, uncertainty
+from planted.certificates._uncertainty import Uncertainty, cramer_rao, uncertainty
 from planted.certificates._unit_scale import UnitScaled, unit_scaled
 from planted.objectives import Curvature, smallest_curvature
 

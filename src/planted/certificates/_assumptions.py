@@ -80,6 +80,15 @@ def _of_inputs(X: np.ndarray) -> Iterator[Assumption]:
         )  # fmt: skip
 
 
+def _kept(weight: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Which rows (n,) are kept: each with probability weight / largest weight, all where weights are equal.
+
+    >>> bool(np.all(_kept(np.ones(5)))), _kept(np.array([0.0, 2.0])).tolist()
+    (True, [False, True])
+    """
+    return np.asarray(np.random.default_rng(seed).random(len(weight)) * weight.max() < weight)
+
+
 def _of_activation(act: Activation, norms: np.ndarray) -> Iterator[Assumption]:
     fourth, second = act.hermite(4), act.hermite(2)
     first_bound, second_bound, third_bound = (act.derivative_bound(order) for order in (1, 2, 3))
@@ -222,6 +231,7 @@ def assumptions(
     activation: Any = None,
     mu: float | None = None,
     lam: float | None = None,
+    weight: ArrayLike | None = None,
 ) -> list[Assumption]:
     """Check what the theorems assume, on as much as is given.
 
@@ -236,6 +246,9 @@ def assumptions(
         The network's if omitted.
     mu, lam : float, optional
         Constants of the loss G or F that was minimised.
+    weight : array (n,), optional
+        Of the rows: their law is looked at on rows that are kept with probability weight / largest weight, which are
+        independent draws of the law that the weights make.
 
     Returns
     -------
@@ -249,7 +262,9 @@ def assumptions(
     'holds'
     """
     act = activations.get(activation) if activation is not None else None
-    return _table(None if X is None else as_matrix("X", X), network, act, mu, lam)
+    inputs = None if X is None else as_matrix("X", X)
+    share = None if weight is None else as_matrix("weight", weight, 1)
+    return _table(inputs, network, act, mu, lam, share)
 
 
 def _table(
@@ -258,6 +273,7 @@ def _table(
     act: Activation | None,
     mu: float | None = None,
     lam: float | None = None,
+    weight: np.ndarray | None = None,
 ) -> list[Assumption]:
     """The rows of the table for inputs (n, d), a network and its activation, as many as are given."""
     rows: list[Assumption] = []
@@ -266,7 +282,7 @@ def _table(
     if act is None and network is not None:
         act = network.activation
     if inputs is not None:
-        rows += _of_inputs(inputs)
+        rows += _of_inputs(inputs if weight is None else inputs[_kept(weight)])
     if act is not None:
         norms = np.linalg.norm(network.weights, axis=1) if network is not None else np.ones(1)
         rows += _of_activation(act, norms)
@@ -286,14 +302,14 @@ def assumptions_of(objective: Objective, params: Params) -> list[Assumption]:
     True
     """
     whole = None if objective.rows is None else objective.rows.in_memory()
-    X = None
+    X = weight = None
     if whole is not None:
         live = whole["weight"] > 0
         # Patches of a convolutional row are inputs side by side.
-        X = whole["x"].reshape(len(live), -1)[live]
+        X, weight = whole["x"].reshape(len(live), -1)[live], np.asarray(whole["weight"])[live]
     # The theorems are about one output.
     single = "weights" in named(params) and np.ndim(named(params).get("output", objective.output)) <= 1
     network = cast(Network | None, objective.network(params) if single else None)
-    rows = _table(X, network, objective.activation)
+    rows = _table(X, network, objective.activation, weight=weight)
     rows += [] if objective.constants is None else _of_constants(objective.constants)
     return rows + list(score_assumptions(objective, params))

@@ -8,8 +8,11 @@ rows, so that their jumps add to the covariance of the gradient:
     D_j = Σ_i v_ij g² Φ(−|z_ij − κ|/s_ij) x̃_i x̃_iᵀ,   s_ij² = x̃_iᵀ C_j x̃_i,
 
 v_ij the variance of the noise of row i along a_j, C_j the covariance of the neuron's weights and bias, κ the kink, z_ij
-the pre-activation. Rows that may cross are a share ∝ n^{−1/2} of all, and so is the relative change of the covariance;
-what smooth activations add beyond the first order is of the order 1/n.
+the pre-activation. Where φ is homogeneous, its kink lies at zero and no row changes sides if all weights of a neuron
+grow, so that errors are those beside it: C_j = P C Pᵀ with P = I − w wᵀM/(wᵀMw), M the mean of x̃x̃ᵀ. They are the
+same in all units of the inputs; those of weights of length one are not. Rows that may cross are a share ∝ n^{−1/2} of
+all, and so is the relative change of the covariance; what smooth activations add beyond the first order is of the order
+1/n.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from scipy.stats import norm
 
 from planted.activations import Activation
 from planted.certificates._uncertainty import Uncertainty
+from planted.networks import Network
 
 _STEP = 1e-7
 
@@ -75,8 +79,19 @@ def crossing_scores(about: Uncertainty, X: np.ndarray, variance: np.ndarray) -> 
     for j, own in enumerate(places["weights"]):
         own = np.append(own, places["bias"][j]) if "bias" in places else own
         block = about.covariance[np.ix_(own, own)]
+        if isinstance(network, Network) and network.activation.homogeneity is not None:
+            beside = _beside_growth(network, j, inputs, z[:, j] * variance[:, j])
+            block = beside @ block @ beside.T
         reach = np.sqrt(np.maximum(np.sum((inputs @ block) * inputs, axis=1), 1e-300))
         for kink, jump in kink_jumps(network.activation).items():
             share = variance[:, j] * jump**2 * norm.cdf(-np.abs(z[:, j] - kink) / reach)
             added[np.ix_(own, own)] += (inputs * share[:, None]).T @ inputs
     return added
+
+
+def _beside_growth(network: Network, j: int, inputs: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """P for neuron j, from `inputs` (n, d), a one appended where there are biases, and z (n,) times what rows count."""
+    own = network.weights[j] if network.bias is None else np.append(network.weights[j], network.bias[j])
+    across = along @ inputs
+    size = float(across @ own)
+    return np.eye(len(own)) - np.outer(own, across) / (size if size > 0 else np.inf)

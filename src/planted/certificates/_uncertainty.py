@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 
+from planted.certificates._ellipsoid import Ellipsoid
+from planted.certificates._unit_scale import unit_scaled
 from planted.networks import ConvNetwork, Network, grown
 from planted.numerics.decompositions import svd
 from planted.numerics.precision import float64, to_jax
@@ -82,6 +85,8 @@ class Uncertainty:
         (:func:`planted.certificates.error_ratios`), which intervals allow for.
     noise_covariance : array (m, m), optional
         Of the residuals of several targets.
+    spread : array (d,), optional
+        Standard deviations of the inputs, in units of which relative errors are taken; in the inputs' own without.
 
     Examples
     --------
@@ -108,6 +113,7 @@ class Uncertainty:
     moved: np.ndarray
     ratios: np.ndarray | None = None
     noise_covariance: np.ndarray | None = None
+    spread: np.ndarray | None = None
 
     @property
     def determined(self) -> bool:
@@ -200,8 +206,17 @@ class Uncertainty:
     @property
     def expected_error(self) -> float:
         """√(tr Cov)/‖W‖ over the weights of the neurons: the expected relative Frobenius error."""
-        size = np.linalg.norm(self.estimate[self._first_layer])
-        return float(np.linalg.norm(self.errors[self._first_layer]) / size) if size > 0 else math.inf
+        estimate, errors = (part[self._first_layer] for part in self.comparable)
+        size = np.linalg.norm(estimate)
+        return float(np.linalg.norm(errors) / size) if size > 0 else math.inf
+
+    @cached_property
+    def comparable(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Estimates and errors by name, with inputs in units of their spread, so that weights of all inputs compare."""
+        if self.spread is None or not isinstance(self.network, Network) or "filters" in self.estimate:
+            return self.estimate, self.errors
+        scaled = unit_scaled(self.network, self.spread, self)
+        return {name: scaled.network.arrays()[name] for name in self.estimate}, scaled.errors
 
     @property
     def relative_error(self) -> float:
@@ -215,8 +230,9 @@ class Uncertainty:
         sizes = []
         for names in layers:
             there = [name for name in names if name in self.errors]
-            size = math.hypot(*(float(np.linalg.norm(self.estimate[name])) for name in there))
-            error = math.hypot(*(float(np.linalg.norm(self.errors[name])) for name in there))
+            size, error = (
+                math.hypot(*(float(np.linalg.norm(part[name])) for name in there)) for part in self.comparable
+            )
             sizes.append(0.0 if not there else error / size if size > 0 else math.inf)
         return max(sizes)
 
@@ -224,33 +240,6 @@ class Uncertainty:
         """How many rows bring the expected relative error down to `error`; infinite if not determined."""
         with np.errstate(over="ignore"):
             return float(self.n_rows * np.float64(self.expected_error / error) ** 2)
-
-
-@dataclass(frozen=True, eq=False)
-class Ellipsoid:
-    """{w : (w − centre)ᵀ covariance⁺ (w − centre) ≤ quantile}.
-
-    Examples
-    --------
-    >>> ellipsoid = Ellipsoid(np.zeros(2), np.diag([1.0, 4.0]), 4.0)
-    >>> ellipsoid.contains([0.0, 3.0]), ellipsoid.contains([3.0, 0.0])
-    (True, False)
-    """
-
-    centre: np.ndarray
-    covariance: np.ndarray
-    quantile: float
-
-    @property
-    def axes(self) -> np.ndarray:
-        """Semi-axes as rows (d, d), longest first."""
-        values, vectors = np.linalg.eigh(self.covariance)
-        return (vectors * np.sqrt(self.quantile * np.maximum(values, 0.0))).T[::-1]
-
-    def contains(self, point: ArrayLike) -> bool:
-        """Whether a point (d,) lies inside; for a unit row, its part across the row decides."""
-        gap = np.asarray(point, dtype=np.float64) - self.centre
-        return bool(gap @ np.linalg.pinv(self.covariance, rcond=_VANISHING, hermitian=True) @ gap <= self.quantile)
 
 
 def mixture_reach(ratios: np.ndarray, level: float) -> np.ndarray:

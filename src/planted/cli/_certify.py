@@ -101,7 +101,7 @@ def certify(
 
     from planted.certificates import assumptions, certify, run_descent, uncertainty
     from planted.cli._certify_labels import Labelled
-    from planted.methods import PARAMETERS_WITH_ERRORS, problem_of, with_ends
+    from planted.methods import PARAMETERS_WITH_ERRORS, label_uncertainty, problem_of, with_ends
     from planted.networks import ConvNetwork, Network
 
     remember_programs()
@@ -120,7 +120,9 @@ def certify(
         certificate, problem = place.certified(saved, seed)
         if report is not None:
             classes = saved.signature.classes if saved.labels else ()
-            write_page(report, problem, network, certificate, list(problem.names), names_in(target), classes=classes)
+            errors = label_uncertainty(problem, problem.params(network))
+            about = list(problem.names), names_in(target)
+            write_page(report, problem, network, certificate, errors, *about, classes=classes)
         return place.show(certificate, problem, network, seed, as_json)
     request = Request(data, target, features, patch, header, weights, weighted=loss == "squared")
     rows = request.rows(saved).complete()
@@ -133,20 +135,41 @@ def certify(
             if population:
                 return _show(expected_certificate(loss, network, X, law, seed), as_json)
             return _show(designed_certificate(loss, network, X, y, law, seed), as_json)
-    problem = problem_of(network, X, y, rows.weight)
-    objective, params = problem.objective(), problem.params(network)
+    given = problem_of(network, X, y, rows.weight)
+    problem, counted, how = given, network, ""
+    if isinstance(network, Network) and given.n_outputs > 1:
+        problem, counted, how = _as_fitted(saved, given)
+    objective, params = problem.objective(), problem.params(counted)
     certificate = certify(objective, params, seed=seed, descent=descent is not None)
     proved = certificate.descent
     check = None
     if descent and proved is not None and proved.proved:
         check = run_descent(objective, params, proved, steps=descent)
+    few = problem.unknowns <= PARAMETERS_WITH_ERRORS
+    errors = uncertainty(objective, params) if few else None
     if isinstance(network, Network):
-        few = problem.unknowns <= PARAMETERS_WITH_ERRORS
-        certificate = with_ends(certificate, problem, network, uncertainty(objective, params) if few else None)
-        certificate = replace(certificate, assumptions=tuple(assumptions(X, network)))
+        certificate = with_ends(certificate, problem, counted, errors)
+        table = tuple(assumptions(X, network, weight=rows.weight))
+        certificate = replace(certificate, reason=certificate.reason + how, assumptions=table)
     if report is not None:
-        write_page(report, problem, network, certificate, names, names_in(target))
+        errors = None if errors is None else errors.in_units(1.0 if problem.units is None else problem.units, network)
+        write_page(report, given, network, certificate, errors, names, names_in(target))
     return _show(certificate, as_json, check)
+
+
+def _as_fitted(saved: Any, problem: Any) -> tuple[Any, Any, str]:
+    """The problem and the network with each of several targets in the units of the fit, and these in words."""
+    import numpy as np
+
+    from planted.methods import in_units
+
+    unit = np.array(() if saved.signature is None else saved.signature.units)
+    if len(unit) != problem.n_outputs:
+        return problem, saved.network, "; targets count as they stand: the model file does not say how the fit did"
+    if np.ptp(unit) == 0:
+        return problem, saved.network, ""
+    shown = [f"{value:.3g}" for value in unit[:4]] + ["…"] * (len(unit) > 4)
+    return *in_units(problem, saved.network, unit), f"; targets count in units of {', '.join(shown)}, as in the fit"
 
 
 def _show(certificate: Any, as_json: bool, check: Any = None) -> int:
@@ -162,34 +185,39 @@ def _show(certificate: Any, as_json: bool, check: Any = None) -> int:
     return DONE if certificate.is_minimum else NOT_RECOVERED
 
 
-def write_page(path: Path, problem: Any, network: Any, certificate: Any, *names: list[str], classes: Any = ()) -> None:
-    """Write the report of a certificate; `names` are those of the inputs and of the targets, `classes` the labels."""
-    from planted.certificates import uncertainty
-    from planted.methods import PARAMETERS_WITH_ERRORS, LabelProblem, class_probabilities, label_uncertainty
+def write_page(
+    path: Path, problem: Any, network: Any, certificate: Any, errors: Any, *names: list[str], classes: Any = ()
+) -> None:
+    """Write the report of a certificate; `names` are those of the inputs and of the targets, `classes` the labels.
+
+    `errors` are the network's, which are not shown where it is no fit to the rows.
+    """
+    from planted.certificates import unit_scaled
+    from planted.methods import LabelProblem, class_probabilities
+    from planted.networks import Network
     from planted.pages import Subject, displayed, evidence, write_report
 
     labels, survey = isinstance(problem, LabelProblem), problem.survey
-    few = problem.unknowns <= PARAMETERS_WITH_ERRORS
-    errors: Any = None
     about: dict[str, Any] = {}
     if labels:
         about = {"labels": True, "probability": lambda net, rows: class_probabilities(net, rows, problem.link)}
     fitted = certificate.kind not in ("saddle", "not critical")
-    if fitted and labels:
-        errors = label_uncertainty(problem, problem.params(network))
-    elif fitted and few:
-        errors = uncertainty(problem.objective(), problem.params(network))
+    errors = errors if fitted else None
+    shown = evidence(displayed(network, errors), survey.X, survey.y, fitted=fitted, weight=survey.weight, **about)
+    scaled = unit_scaled(displayed(network, errors), shown.scale, errors) if isinstance(network, Network) else None
     subject = Subject(
         network=network,
         status=certificate.kind,
         reason=certificate.reason,
         uncertainty=errors,
         certificate=certificate,
-        evidence=evidence(displayed(network, errors), survey.X, survey.y, fitted=fitted, weight=survey.weight, **about),
+        evidence=shown,
         names=names[0],
         targets=names[1],
         labels=labels,
         classes=classes,
         link=problem.link if labels else "mean",
+        scaled=scaled,
+        scale=None if scaled is None else shown.scale,
     )
     write_report(path, subject)

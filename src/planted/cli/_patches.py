@@ -60,4 +60,8 @@ def read_patches(data: Path, target: str | None, patch: str | None, patches: int
         raise ValueError(f"{data}: X holds images of {X.shape[1]}x{X.shape[2]} pixels: give --patch HEIGHTxWIDTH")
     if shape is None and X.ndim == 2 and patches is None:
         raise ValueError(f"{data}: X has flat rows: give --patches, how many patches make up a row")
+    if shape is not None and X.ndim == 2:
+        raise ValueError(
+            f"{data}: X has flat rows, not images: give --patches, how many patches make up a row, not --patch"
+        )
     return to_patches(X, patches, shape), y

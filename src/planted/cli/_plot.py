@@ -109,7 +109,7 @@ def draw_model(model: Path, request: Request, out: Path | None, force: bool, as_
     file = Path(f"planted-{model.stem}.png") if out is None else out
     check_file(file, "picture", [model, request.data], force)
 
-    from planted.cli._predict import scores
+    from planted.cli._predict import scored, scores
     from planted.estimators import label_codes
     from planted.plots import save_model
 
@@ -125,7 +125,5 @@ def draw_model(model: Path, request: Request, out: Path | None, force: bool, as_
     if as_json:
         print_json({"model": str(model), "file": str(file), "rows": len(X), **measured})
     else:
-        words = {"r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
-        line = ", ".join(f"{words[name]} {value:.6g}" for name, value in measured.items())
-        typer.echo(f"picture written to {file}; {count_of(len(X), 'row')}, {line}")
+        typer.echo(f"picture written to {file}; {count_of(len(X), 'row')}, {scored(measured)}")
     return DONE

@@ -82,13 +82,8 @@ def predict(
         typer.echo(text, nl=False)
     else:
         typer.echo(f"{count_of(int(whole.sum()), 'prediction')} written to {out}")
-    words = {"r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
-    each = score.pop("target_r2", {})
     if score:
-        line = ", ".join(f"{words[name]} {value:.6g}" for name, value in score.items())
-        typer.echo(
-            "\n".join([line, *(f"  of {name}: R² {value:.6g}" for name, value in each.items())]), err=out is None
-        )
+        typer.echo(scored(score), err=out is None)
     return DONE
 
 
@@ -160,6 +155,19 @@ def scores(saved: Any, X: Any, y: Any, weight: Any = None) -> dict[str, Any]:
     if y.ndim == 1:
         return made
     return made | {"target_r2": dict(zip(_target_names(saved, y.shape[1]), each.tolist(), strict=True))}
+
+
+def scored(score: dict[str, Any]) -> str:
+    """What :func:`scores` measured, in words: one line, and one for each of several targets.
+
+    >>> print(scored({"r2": 0.75, "target_r2": {"pressure": 0.5, "flow": 1.0}}))
+    R² 0.75
+      of pressure: R² 0.5
+      of flow: R² 1
+    """
+    words = {"r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
+    line = ", ".join(f"{word} {score[name]:.6g}" for name, word in words.items() if name in score)
+    return "\n".join([line, *(f"  of {name}: R² {value:.6g}" for name, value in score.get("target_r2", {}).items())])
 
 
 def _gaps(values: Any) -> list[Any]:

@@ -137,8 +137,8 @@ class Request:
     def rows(self, model: Any) -> Given:
         """The rows, with weights.
 
-        Columns are matched by the names that the model keeps, in any order; with `features` given, or for a model of
-        an earlier version that keeps none, they are taken as they stand.
+        Columns are matched by the names that the model keeps, in any order; with `features` given, for images and
+        arrays, or for a model of an earlier version that keeps none, they are taken as they stand.
 
         Parameters
         ----------
@@ -214,6 +214,15 @@ class Request:
                 n_patches = network.n_features // (height * width)
             if patch is None and images:
                 patch = f"{height}x{width}"
+        from planted.datasets import names_images, to_patches
+
+        arrays = self.data.suffix.lower() in (".npz", ".npy") or names_images(self.data)
+        if not arrays and self.features is None and patch is None and model.encoding is not None:
+            # Flat rows: which entry of a patch a column is depends on its name, not on its place.
+            targets = [] if self.target is None else names_in(self.target)
+            table = model.table(source_of(self.data), targets, self.header)
+            X, weight = to_patches(table.X, n_patches), self.weight(model, slice(None))
+            return Given(X, table.y, table.names, table.words, table.lacking, weight)
         with taken_as_they_are():
             X, y = read_patches(self.data, self.target, patch, n_patches)
         return Given(X, y, [], "", weight=self.weight(model, slice(None)))

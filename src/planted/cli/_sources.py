@@ -246,6 +246,7 @@ class Place:
 
     def _arrays(self, patch: str | None, patches: int | None) -> Source:
         from planted.datasets import names_images, to_patches
+        from planted.numerics.reading import DataError
 
         if self.table.categorical:
             raise ValueError("--categorical does not go with --conv: patches are made of numbers")
@@ -256,7 +257,12 @@ class Place:
             X, y = read_patches(self.data, self.target, patch, patches)
             weight = self.table.sample_weight(self.data, slice(None))
             return Source(self._held(X), self._held(y), [], {"names": []} | weight)
-        flat = self._table(names_in(self.target), None, labels=False)
+        try:
+            flat = self._table(names_in(self.target), None, labels=False)
+        except DataError as error:
+            if "--categorical" not in error.command:
+                raise
+            raise DataError(error.sentence, "patches are made of numbers: leave it out with --exclude") from None
         given = {name: value for name, value in flat.options.items() if name == "sample_weight"}
         return replace(flat, X=to_patches(flat.X, patches, patch_shape(patch)), names=[], options={"names": []} | given)
 

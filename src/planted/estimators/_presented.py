@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ from sklearn.base import is_classifier
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
+from planted.certificates import unit_scaled
 from planted.estimators._saved import signature_of
 from planted.estimators._summary import Summary, summarise
 from planted.methods import Recovery
 from planted.names import count_of
-from planted.pages import Evidence, displayed, evidence, fragment, subject_of, write_report
+from planted.networks import Network
+from planted.pages import Evidence, Subject, displayed, evidence, fragment, subject_of, write_report
 
 
 class Presented:
@@ -34,6 +37,14 @@ class Presented:
         """What rows say of the network, in few numbers."""
         network = displayed(self.result_.network, self.result_.uncertainty)
         return evidence(network, X, y, labels=is_classifier(self), **about)
+
+    def _subject(self, **about: Any) -> Subject:
+        """What a page shows, weights as :meth:`summary` has them."""
+        subject, errors = subject_of(self, **about), self.result_.uncertainty
+        network, scale = displayed(self.result_.network, errors), self.evidence_.scale
+        if not isinstance(network, Network) or (errors is not None and "filters" in errors.estimate):
+            return subject
+        return replace(subject, scaled=unit_scaled(network, scale, errors), scale=scale)
 
     def report(self, path: str | PathLike[str], X: Any = None, y: Any = None, **about: Any) -> Path:
         """Write one HTML page with the answer, the weights, the fit, the search and the certificate.
@@ -73,7 +84,7 @@ class Presented:
             if not np.array_equal(getattr(other, "classes_", ()), getattr(self, "classes_", ())):
                 raise ValueError(f"y has other classes than the fit: {other.classes_}")
             fresh = self._evidence(rows, truth, fresh=True)
-        return write_report(path, subject_of(self, evidence=fresh, **about))
+        return write_report(path, self._subject(evidence=fresh, **about))
 
     def summary(self, level: float | None = None) -> Summary:
         """What was found, as a table: conclusion, scores, and every neuron with its strength, activity and weights.
@@ -133,7 +144,7 @@ class Presented:
 
     def _repr_html_(self) -> str:
         """The verdict, the formula and the strongest neurons in a notebook; its settings before it is fitted."""
-        return fragment(subject_of(self)) if "result_" in self.__dict__ else estimator_html_repr(self)
+        return fragment(self._subject()) if "result_" in self.__dict__ else estimator_html_repr(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}

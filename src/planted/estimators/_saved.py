@@ -50,6 +50,7 @@ def signature_of(estimator: Any, **known: Any) -> Signature:
         scale=tuple(shown.scale.tolist()),
         encoding=encoding.as_dict(),
         versions=versions(),
+        units=() if estimator.result_.units is None else tuple(estimator.result_.units.tolist()),
     )
     return replace(made, **{name: value for name, value in known.items() if value})
 

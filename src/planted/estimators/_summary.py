@@ -115,13 +115,14 @@ class Summary:
 def _with_error(value: float, error: float) -> str:
     """A value and its error, with two digits of the error.
 
-    >>> _with_error(0.66351, 0.00342), _with_error(-7.0, 1e-9)
-    ('+0.6635 ± 0.0034', '-7 ± 1e-09')
+    >>> _with_error(0.66351, 0.00342), _with_error(-7.0, 1e-9), _with_error(-0.2, 11.0)
+    ('+0.6635 ± 0.0034', '-7 ± 1e-09', '+0 ± 11')
     """
     decimals = 1 - math.floor(math.log10(error)) if error > 0 else 9
     if not 0 <= decimals <= 6 or abs(value) >= 1e6:
         return f"{value:+.6g} ± {error:.1g}"
-    return f"{value:+.{decimals}f} ± {error:.{decimals}f}"
+    # Rounded to nothing it has no sign.
+    return f"{round(value, decimals) + 0.0:+.{decimals}f} ± {error:.{decimals}f}"
 
 
 def summarise(estimator: Any, level: float | None = None) -> Summary:

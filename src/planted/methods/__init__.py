@@ -45,7 +45,7 @@ from planted.methods._recovery import Recovery, Start
 from planted.methods._refine import Refined, finish, refine
 from planted.methods._residual_test import residual_p_value
 from planted.methods._search import Search
-from planted.methods._target_units import in_noise_units, in_own_units
+from planted.methods._target_units import in_noise_units, in_own_units, in_units
 from planted.methods._verdict import STATUSES, SUCCESSES, Verdict, judge
 from planted.methods._width import choose_width
 
@@ -101,6 +101,7 @@ __all__ = [
     "fit_quadratic",
     "in_noise_units",
     "in_own_units",
+    "in_units",
     "joined_rows",
     "judge",
     "label_activations",

@@ -91,7 +91,7 @@ class Errors:
         known = self.uncertainty
         if known is None or not known.determined or known.output is None:
             return 0
-        size, error = (np.linalg.norm(np.atleast_2d(part), axis=0) for part in (known.estimate["output"], known.output))
+        size, error = (np.linalg.norm(np.atleast_2d(part["output"]), axis=0) for part in known.comparable)
         return int(np.sum(error > LOOSE * size))
 
 
@@ -184,7 +184,7 @@ def _derivatives(objective: Any, params: Any) -> np.ndarray:
 
 
 def _described(problem: Problem, network: Network, near: NearDependence, uneven: float = float("nan")) -> Errors:
-    errors, symmetric = near.errors, 0
+    errors, symmetric = replace(near.errors, spread=problem.survey.input_spread), 0
     if network.activation.homogeneity == 2 and network.activation.parity == "even":
         # W and QW with QᵀDQ = D have the same matrix WᵀDW: a symmetry, though no canonical form takes it out.
         k, d = network.n_hidden, problem.n_features + problem.free.bias

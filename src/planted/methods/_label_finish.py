@@ -179,7 +179,8 @@ def label_uncertainty(problem: LabelProblem, params: Any) -> Uncertainty | None:
     if problem.unknowns > PARAMETERS_WITH_ERRORS:
         return None
     robust = problem.loss != LABEL_LOSSES[0]
-    return uncertainty(problem.objective(), params, robust=robust, class_weight=problem.class_weight)
+    errors = uncertainty(problem.objective(), params, robust=robust, class_weight=problem.class_weight)
+    return replace(errors, spread=problem.survey.input_spread)
 
 
 def brier(probability: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> float:

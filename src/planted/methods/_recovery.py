@@ -67,6 +67,8 @@ class Recovery:
         Numbers of the method, such as the constants μ, λ it used.
     squares : array (m,), optional
         Mean squared residual of each of several targets.
+    units : array (m,), optional
+        What each of several targets was divided by in the loss that was made least.
     """
 
     network: Network | ConvNetwork
@@ -79,6 +81,7 @@ class Recovery:
     descents: dict[str, Descent] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     squares: np.ndarray | None = None
+    units: np.ndarray | None = None
 
     @property
     def status(self) -> str:
@@ -116,6 +119,7 @@ class Recovery:
             network=network,
             loss=loss,
             squares=squares,
+            units=unit if self.units is None and np.ndim(unit) else self.units,
             uncertainty=None if errors is None else errors.in_units(unit, network),
         )
 

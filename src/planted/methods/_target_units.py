@@ -59,16 +59,26 @@ def in_noise_units(problem: Problem, recovery: Recovery) -> tuple[Problem, Recov
     noise = np.where(noise > 0, noise, 1.0)
     if noise.max() <= _ALIKE * noise.min():
         return problem, recovery
-    there = _divided(problem, noise)
-    arrays = {name: grown(value, name, 1 / noise) for name, value in network.arrays().items()}
+    there, began = in_units(problem, network, noise)
     start = Start(
-        Network(**arrays, activation=network.activation),
+        began,
         recovery.method,
         descents=recovery.descents,
         details=recovery.details,
         remark=facts.remark,
     )
     return there, recover(there, start, time.perf_counter())
+
+
+def in_units(problem: Problem, network: Network, unit: np.ndarray) -> tuple[Problem, Network]:
+    """The problem, and a network for it, with each of several targets in the units (m,) given.
+
+    >>> problem = Problem.of(np.ones((2, 1)), [[0.0, 0.0], [2.0, 4.0]], 1)
+    >>> in_units(problem, Network([[1.0]], [[2.0], [6.0]]), np.array([1.0, 2.0]))[1].output.tolist()
+    [[2.0], [3.0]]
+    """
+    arrays = {name: grown(value, name, 1 / unit) for name, value in network.arrays().items()}
+    return _divided(problem, unit), Network(**arrays, activation=network.activation)
 
 
 def _divided(problem: Problem, unit: np.ndarray) -> Problem:

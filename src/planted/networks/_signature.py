@@ -38,6 +38,9 @@ class Signature:
         How columns of a table became inputs, as :meth:`planted.rows.Encoding.as_dict` has it; empty if unknown.
     weights : str
         Column of the table that the rows' weights came from; empty if unknown, or if rows counted alike.
+    units : tuple of float
+        What each of several targets was divided by in the loss that the network makes least; empty if unknown, or for
+        one target.
     versions : dict
         Of planted, Python and NumPy, when the network was fitted.
 
@@ -59,6 +62,7 @@ class Signature:
     encoding: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     weights: str = ""
+    units: tuple[float, ...] = ()
 
     def to_json(self) -> str:
         """The signature as text, the same for the same signature."""
@@ -84,13 +88,15 @@ class Signature:
                 scale=tuple(float(value) for value in stored["scale"]),
                 encoding=dict(stored["encoding"]),
                 versions={str(name): str(value) for name, value in stored["versions"].items()},
-                # Earlier versions did not keep it.
+                # Earlier versions did not keep these.
                 weights=str(stored.get("weights", "")),
+                units=tuple(float(value) for value in stored.get("units", ())),
             )
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError):
             raise ValueError("what is said of its inputs and targets is damaged") from None
         plain = all(isinstance(label, (str, int, float, bool)) for label in made.classes)
-        if made.task not in TASKS or made.link not in LINKS or not plain:
+        measured = all(np.isfinite(unit) and unit > 0 for unit in made.units)
+        if made.task not in TASKS or made.link not in LINKS or not plain or not measured:
             raise ValueError("what is said of its inputs and targets is damaged")
         return made
 

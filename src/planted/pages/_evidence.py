@@ -36,7 +36,9 @@ class Evidence:
     truth, predicted : arrays (s,)
         Targets of some rows and what the network says of them; several outputs one after the other.
     counts, edges : arrays (b,), (b + 1,)
-        Histogram of truth − prediction over the sample.
+        Histogram of truth − prediction over the sample; of several targets, or classes, one number each for every row.
+    standard : bool
+        Whether truths, predictions and residuals are in standard deviations of each of several targets.
     strength : array (k,)
         Standard deviation of each neuron's contribution to its leading output, over all rows by their weight.
     leading : array (k,)
@@ -61,6 +63,7 @@ class Evidence:
     predicted: np.ndarray
     counts: np.ndarray
     edges: np.ndarray
+    standard: bool
     strength: np.ndarray
     leading: np.ndarray
     active: np.ndarray
@@ -141,16 +144,21 @@ def evidence(
         source = "the network's probabilities of the labels it was fitted to"
     elif sum(np.size(part) for part in network.arrays().values()) <= _PARAMETERS:
         left_out, source = _left_out(network, rows, residual, total)
+    standard = targets.shape[1] > 1 and not labels
+    spread = np.std(targets, axis=0) if standard else np.ones(1)
+    unit = np.where(spread > 0, spread, 1.0)
+    left_out, truth = left_out / unit, targets / unit
     counts, edges = np.histogram(left_out, bins=_RESIDUAL_BINS, range=_middle(left_out.ravel()))
     shown = len(some) if labels else max(1, _POINTS // targets.shape[1])
     return Evidence(
         n_rows=total,
         sampled=len(some),
         source=source,
-        truth=targets[:shown].T.ravel(),
-        predicted=(targets - left_out)[:shown].T.ravel(),
+        truth=truth[:shown].T.ravel(),
+        predicted=(truth - left_out)[:shown].T.ravel(),
         counts=counts,
         edges=edges,
+        standard=standard,
         **_responses(network, rows, residual if working is None else working),
         **_over_all(network, np.asarray(X, np.float64), np.ones(len(y)) if weight is None else weight),
     )
@@ -158,6 +166,9 @@ def evidence(
 
 def _left_out(network: Any, rows: np.ndarray, residual: np.ndarray, total: int) -> tuple[np.ndarray, str]:
     slopes = network.jacobian(rows, intercept=bool(np.any(getattr(network, "intercept", 0.0))))
+    # Several targets count in units of what is left of them, so that none rules the weights that they share.
+    left = np.sqrt(np.mean(residual**2, axis=0))
+    slopes = slopes.reshape(*residual.shape, -1) / np.where(left > 0, left, 1.0)[:, None]
     flat = slopes.reshape(-1, slopes.shape[-1])
     gram = flat.T @ flat * (total / len(rows))
     leverage = np.einsum("ij,jk,ik->i", flat, np.linalg.pinv(gram, hermitian=True), flat, optimize=True)

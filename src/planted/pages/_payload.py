@@ -16,10 +16,7 @@ _CURVE = 400
 
 def payload(subject: Subject) -> dict[str, Any]:
     """Everything that the page draws, as plain lists, numbers and words."""
-    network = displayed(subject.network, subject.uncertainty)
-    known = subject.uncertainty
-    errors = {} if known is None else shown_errors(known.errors, known.estimate, subject.exact)
-    ends = {} if known is None else known.intervals(LEVEL)
+    network, errors, ends = _shown(subject)
     matrices: list[dict[str, Any]] = []
     neurons, ranking = None, np.arange(0)
     if hasattr(network, "filter"):
@@ -39,7 +36,7 @@ def payload(subject: Subject) -> dict[str, Any]:
             matrices = [
                 _matrix(
                     "weights", labels, subject.inputs, network.weights[ranking],
-                    None if interval is None else interval[:, ranking], "input",
+                    None if interval is None else interval[:, ranking], "input", _unit(subject, network),
                 )
             ]  # fmt: skip
             neurons = _neurons(subject, network, ranking, errors)
@@ -47,7 +44,8 @@ def payload(subject: Subject) -> dict[str, Any]:
             rows = np.atleast_2d(network.skip)
             interval = ends.get("skip")
             bounds = None if interval is None else interval.reshape(2, *rows.shape)
-            matrices.append(_matrix("linear part", subject.outputs, subject.inputs, rows, bounds, "input"))
+            unit = "Weights are per standard deviation of an input." if subject.scaled is not None else ""
+            matrices.append(_matrix("linear part", subject.outputs, subject.inputs, rows, bounds, "input", unit))
     return {
         "status": subject.status,
         "level": LEVEL,
@@ -62,13 +60,41 @@ def payload(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _matrix(title: str, rows: list[str], columns: list[str], values: Any, ends: Any, column: str) -> dict[str, Any]:
+def _shown(subject: Subject) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """The network of tables and bars, standard errors and ends of intervals (2, …) of its parameters by name."""
+    network, known, scaled = displayed(subject.network, subject.uncertainty), subject.uncertainty, subject.scaled
+    if scaled is not None:
+        network = scaled.network
+    if known is None:
+        return network, {}, {}
+    if scaled is None:
+        return network, shown_errors(known.errors, known.estimate, subject.exact), known.intervals(LEVEL)
+    values, reach = network.arrays(), known.reach(LEVEL)
+    ends = {
+        name: values[name] + np.multiply.outer([-1.0, 1.0], reach[name] * error)
+        for name, error in scaled.errors.items()
+    }
+    return network, shown_errors(scaled.errors, values, subject.exact), ends
+
+
+def _unit(subject: Subject, network: Any) -> str:
+    """In which units weights are, in words; empty where they are in those of the inputs."""
+    if subject.scaled is None:
+        return ""
+    one = ", of length one together; the output carries the rest" if network.activation.homogeneity is not None else ""
+    return f"Weights are per standard deviation of an input{one}."
+
+
+def _matrix(
+    title: str, rows: list[str], columns: list[str], values: Any, ends: Any, column: str, unit: str = ""
+) -> dict[str, Any]:
     bounds = None if ends is None else np.asarray(ends).reshape(2, len(rows), len(columns))
     return {
         "title": title,
         "rows": rows,
         "columns": columns,
         "column": column,
+        "unit": unit,
         "values": np.asarray(values).tolist(),
         "lower": None if bounds is None else bounds[0],
         "upper": None if bounds is None else bounds[1],
@@ -95,8 +121,9 @@ def _neurons(subject: Subject, network: Any, ranking: np.ndarray, errors: dict[s
         if "bias" in errors:
             columns.append("± of bias")
             parts.append(np.asarray(errors["bias"]))
-    columns.append("length of weights")
-    parts.append(np.linalg.norm(network.weights, axis=1))
+    if subject.scaled is None or network.activation.homogeneity is None:
+        columns.append("length of weights")
+        parts.append(np.linalg.norm(network.weights, axis=1))
     rows = [
         [rank + 1, 100 * float(strength[i]) / total, *(float(column[i]) for column in parts)]
         for rank, i in enumerate(ranking)
@@ -117,6 +144,7 @@ def _evidence(subject: Subject, ranking: np.ndarray) -> dict[str, Any] | None:
         "predicted": _short(evidence.predicted),
         "counts": evidence.counts,
         "edges": _short(evidence.edges),
+        "standard": evidence.standard,
         "neurons": [
             {
                 "name": f"patch {i}" if hasattr(subject.network, "filter") else f"neuron {rank + 1}",

@@ -71,7 +71,10 @@ def fragment(subject: Subject) -> str:
     head += f'<pre style="white-space:pre-wrap">{formula(subject)}</pre>'
     content = payload(subject)
     choice = content["search"]["choice"]
-    table = _strongest(content["matrices"][0]) if content["matrices"] else ""
+    table = ""
+    if content["matrices"]:
+        first = content["matrices"][0]
+        table = _strongest(first) + (f"<p>{first['unit']}</p>" if first["unit"] else "")
     return f"<div>{head}{table}{'' if choice is None else _candidates(choice)}</div>"
 
 
@@ -142,17 +145,19 @@ def formula(subject: Subject) -> str:
     if hasattr(network, "filter"):
         return f"{outputs[0]} = Σ<sub>i</sub> output<sub>i</sub> · {act}( filter · patch<sub>i</sub> )"
     ranking, names = order(subject, network), subject.inputs
+    scale = np.ones(len(names)) if subject.scale is None else np.asarray(subject.scale)
     lines = []
     for j, target in enumerate(outputs):
         row = np.atleast_2d(network.output)[j]
         terms = [
             _term(
-                row[i], f"{act}( {_sum(network.weights[i], names, 0.0 if network.bias is None else network.bias[i])} )"
+                row[i],
+                f"{act}( {_sum(network.weights[i], names, 0.0 if network.bias is None else network.bias[i], scale)} )",
             )
             for i in ranking[:_TERMS]
         ]
         if network.skip is not None:
-            terms.append(" ".join(_terms(np.atleast_2d(network.skip)[j], names)) or "+ 0")
+            terms.append(" ".join(_terms(np.atleast_2d(network.skip)[j], names, scale)) or "+ 0")
         shift = float(np.atleast_1d(network.intercept)[j])
         if shift:
             terms.append(f"{'−' if shift < 0 else '+'} {_number(abs(shift))}")
@@ -219,17 +224,18 @@ def _given(subject: Subject) -> tuple[list[str], str, list[str]]:
     return ["from scipy.special import softmax"], given, ["p = softmax(y, axis=1)  # a column for each class"]
 
 
-def _terms(weights: np.ndarray, names: list[str]) -> list[str]:
-    """The leading terms of weights·x, largest first."""
-    order = np.argsort(-np.abs(weights), kind="stable")
-    size = float(np.max(np.abs(weights), initial=0.0))
-    leading = [i for i in order[:_INPUTS] if abs(weights[i]) > _SMALL * size]
+def _terms(weights: np.ndarray, names: list[str], scale: np.ndarray) -> list[str]:
+    """The leading terms of weights·x, largest first where inputs vary by `scale` (d,)."""
+    sizes = np.abs(weights) * scale
+    order = np.argsort(-sizes, kind="stable")
+    size = float(np.max(sizes, initial=0.0))
+    leading = [i for i in order[:_INPUTS] if sizes[i] > _SMALL * size]
     terms = [_term(weights[i], names[i]) for i in leading]
     return terms + ([f"+ … {len(order) - _INPUTS} more"] if len(order) > _INPUTS else [])
 
 
-def _sum(weights: np.ndarray, names: list[str], shift: float) -> str:
-    terms = _terms(weights, names)
+def _sum(weights: np.ndarray, names: list[str], shift: float, scale: np.ndarray) -> str:
+    terms = _terms(weights, names, scale)
     if shift:
         terms.append(f"{'−' if shift < 0 else '+'} {_number(abs(shift))}")
     return _opening(" ".join(terms) or "0")

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from planted.pages._evidence import Evidence
 from planted.pages._words import FIRST_ORDER, left_out
 
@@ -46,6 +48,11 @@ class Subject:
         The file that the network was written to, if it was.
     exact : bool
         Whether every row is explained to rounding, so that residuals are no noise.
+    scaled : UnitScaled, optional
+        The displayed network on inputs in units of their standard deviations, with its standard errors: what tables and
+        bars show, since weights of inputs in other units do not compare. Formulas are in the inputs' own units.
+    scale : array (d,), optional
+        These standard deviations.
     """
 
     network: Any
@@ -64,6 +71,8 @@ class Subject:
     link: str = "mean"
     model: str = ""
     exact: bool = False
+    scaled: Any = None
+    scale: Any = None
 
     @property
     def inputs(self) -> list[str]:
@@ -138,7 +147,7 @@ def subject_of(
     evidence : Evidence, optional
         Of other rows than those of the fit, whose own evidence is shown otherwise.
     names, targets : sequences of str
-        Of the inputs and outputs.
+        Of the inputs and outputs; those of the fit if omitted.
     model : str
         The file that the network was written to.
 
@@ -151,7 +160,7 @@ def subject_of(
     """
     estimator, recovery = (result, result.result_) if hasattr(result, "result_") else (None, result)
     details = dict(getattr(recovery, "details", {}))
-    known = [] if estimator is None else list(getattr(estimator, "feature_names_in_", ()))
+    known = list(getattr(estimator, "input_names_", ()) or getattr(estimator, "feature_names_in_", ()))
     called = targets or getattr(estimator, "target_names_", ())
     return Subject(
         network=recovery.network,
@@ -161,7 +170,7 @@ def subject_of(
         uncertainty=getattr(recovery, "uncertainty", None),
         certificate=getattr(estimator, "certificate_", getattr(recovery, "certificate", None)),
         evidence=getattr(estimator, "evidence_", None) if evidence is None else evidence,
-        numbers=_numbers(recovery, estimator) | _each_target(recovery, called),
+        numbers=_numbers(recovery, estimator, called) | _each_target(recovery, called),
         search={
             "widths": dict(getattr(estimator, "width_losses_", {})),
             "activations": dict(getattr(estimator, "activation_losses_", {})),
@@ -172,7 +181,7 @@ def subject_of(
             "restarts": details.get("restarts", ()),
         },
         names=names or known,
-        targets=targets,
+        targets=called,
         labels=hasattr(estimator, "classes_"),
         classes=list(getattr(estimator, "classes_", ())),
         link=getattr(estimator, "link_", "mean"),
@@ -202,7 +211,7 @@ def _each_target(recovery: Any, names: Sequence[str]) -> dict[str, Any]:
     return numbers
 
 
-def _numbers(recovery: Any, estimator: Any) -> dict[str, Any]:
+def _numbers(recovery: Any, estimator: Any, names: Sequence[str]) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
     words = {
         "method": "method",
@@ -224,14 +233,11 @@ def _numbers(recovery: Any, estimator: Any) -> dict[str, Any]:
             "numbers that rows have to determine": facts.n_parameters,
         }
         measure = "explained deviance" if facts.labels else "R²"
-        losses = {
-            "this network": facts.network_loss,
-            "a linear function": facts.linear_loss,
-            "the mean": facts.mean_loss,
-        }
-        curved = (
-            {"this network", "a linear function"} if facts.labels else {"this network"} if facts.n_hidden else set()
+        line, constant = (
+            (facts.linear_rival, "the classes' shares") if facts.labels else ("a linear function", "the mean")
         )
+        losses = {"this network": facts.network_loss, line: facts.linear_loss, constant: facts.mean_loss}
+        curved = {"this network", line} if facts.labels else {"this network"} if facts.n_hidden else set()
         curved = set() if facts.refitted else curved
         how = {name: f" ({FIRST_ORDER})" if name in curved else "" for name in losses}
         if math.isfinite(facts.network_loss):
@@ -239,7 +245,9 @@ def _numbers(recovery: Any, estimator: Any) -> dict[str, Any]:
             numbers |= {f"{rows}, {name}{how[name]}": 1 - loss for name, loss in losses.items()}
     noise = getattr(getattr(recovery, "uncertainty", None), "noise", None)
     if noise is not None:
-        numbers["standard deviation of the noise"] = noise
+        called = list(names) if len(names) == np.size(noise) > 1 else [f"y{i}" for i in range(np.size(noise))]
+        for name, size in zip(called, np.ravel(noise).tolist(), strict=True):
+            numbers["standard deviation of the noise" + f", {name}" * (np.ndim(noise) > 0)] = size
     law = getattr(estimator, "inputs_", None)
     if law is not None:
         numbers["law of the inputs"] = str(law)

@@ -18,7 +18,7 @@ def left_out(refitted: bool) -> str:
 STATUS = {
     "recovered": "This is the network that made the data.",
     "estimated": "This network explains the data up to noise.",
-    "ambiguous": "Other networks explain these rows just as well.",
+    "ambiguous": "These rows do not determine the network.",
     "misfit": "This network does not explain the data.",
 }
 

@@ -41,7 +41,7 @@
     const inside = make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": `figure of ${matrix.title}` }, svg);
     inside.text = () => svgText(svg);
     const note = lower ? `Whiskers are ${100 * data.level} % intervals.` : "No intervals: there are too many parameters, no rows, or this is no minimum.";
-    return figure(inside, `Blue adds, orange subtracts. ${note}`, matrix.title);
+    return figure(inside, [matrix.unit, "Blue adds, orange subtracts.", note].join(" ").trim(), matrix.title);
   }
 
   /** A heat map for thousands of weights: zoom, pan, search, read cell by cell. */
@@ -156,7 +156,7 @@
       const cells = values.map((row, i) => row.map((value, j) => { const [r, g, b] = mix(value, ends); return `<rect x="${j * size}" y="${i * size}" width="${size}" height="${size}" fill="rgb(${r},${g},${b})"/>`; }).join("")).join("");
       return `<svg xmlns="${SVG_NAMESPACE}" viewBox="0 0 ${columns.length * size} ${rows.length * size}">${cells}</svg>`;
     };
-    const node = make("div", {}, tools, figure(holder, "Blue adds, orange subtracts; the stronger the colour, the larger.", matrix.title), read);
+    const node = make("div", {}, tools, figure(holder, [matrix.unit, "Blue adds, orange subtracts; the stronger the colour, the larger."].join(" ").trim(), matrix.title), read);
     requestAnimationFrame(paint); addEventListener("resize", paint); addEventListener("themechange", paint); addEventListener("beforeprint", paint);
     return node;
   }
@@ -207,16 +207,19 @@
   if (!evidence) fit.querySelector("h2").textContent = "What was measured";
   if (evidence) {
     const pair = make("div", { class: "pair" });
+    // Of several targets, or classes, every row has so many residuals.
+    const each = Math.round(evidence.counts.reduce((sum, count) => sum + count, 0) / evidence.sampled), many = each > 1;
+    const inSpread = evidence.standard ? ", in standard deviations of each target" : "";
     if (data.labels) {
       const bins = 10, sums = Array.from({ length: bins }, () => [0, 0, 0]);
       evidence.predicted.forEach((p, i) => { const bin = sums[Math.max(0, Math.min(bins - 1, Math.floor(p * bins)))]; bin[0] += 1; bin[1] += p; bin[2] += evidence.truth[i]; });
       const live = sums.filter((bin) => bin[0] > 4);
-      pair.append(figure(chart([{ x: live.map((b) => b[1] / b[0]), y: live.map((b) => b[2] / b[0]), kind: "points", size: 5 }], { xLabel: "probability by the network", yLabel: "share of ones", diagonal: true, xRange: [0, 1], yRange: [0, 1], label: "calibration: share of ones against the probability" }), `Calibration: ${evidence.source}.`, "calibration"));
+      pair.append(figure(chart([{ x: live.map((b) => b[1] / b[0]), y: live.map((b) => b[2] / b[0]), kind: "points", size: 5 }], { xLabel: "probability by the network", yLabel: "share that came", diagonal: true, xRange: [0, 1], yRange: [0, 1], label: "calibration: share that came against the probability" }), `Calibration: ${evidence.source}.`, "calibration"));
     } else {
-      pair.append(figure(chart([{ x: evidence.predicted, y: evidence.truth, kind: "points" }], { xLabel: "prediction", yLabel: "truth", diagonal: true, label: "truth against prediction" }), `Truth against prediction: ${evidence.source}.`, "fit"));
+      pair.append(figure(chart([{ x: evidence.predicted, y: evidence.truth, kind: "points" }], { xLabel: `prediction${inSpread}`, yLabel: "truth", diagonal: true, label: "truth against prediction" }), `Truth against prediction: ${evidence.source}.`, "fit"));
     }
     const middle = evidence.counts.map((_, i) => (evidence.edges[i] + evidence.edges[i + 1]) / 2);
-    pair.append(figure(chart([{ x: middle, y: evidence.counts, kind: "bars" }], { xLabel: "truth − prediction", yLabel: "rows", label: "histogram of residuals" }), `Residuals of ${show(evidence.sampled)} of ${show(evidence.n_rows)} rows.`, "residuals"));
+    pair.append(figure(chart([{ x: middle, y: evidence.counts, kind: "bars" }], { xLabel: `truth − prediction${inSpread}`, yLabel: many ? "residuals" : "rows", label: "histogram of residuals" }), `Residuals of ${show(evidence.sampled)} of ${show(evidence.n_rows)} rows${many ? `, ${each} of each` : ""}.`, "residuals"));
     fit.append(pair);
     const p = data.numbers.find(({ what }) => what.startsWith("p-value"));
     if (p) fit.append(make("p", {}, p.value === null ? "The residual test was not run: every row is explained, or there are too few rows for it."
@@ -233,7 +236,7 @@
   };
   if (found.descents.some((one) => one.curve.length > 1)) {
     const series = found.descents.filter((one) => one.curve.length > 1).slice(0, 4).map((one) => ({ x: one.step, y: one.curve, label: one.name }));
-    charts.append(figure(chart(series, { xLabel: "step", yLabel: "loss", logY: series.every((s) => s.y.every((v) => v === null || v > 0)), label: "loss along the descents" }), "Losses on the way, by phase.", "descents"));
+    charts.append(figure(chart(series, { xLabel: "step", yLabel: "loss", logY: series.every((s) => s.y.every((v) => v === null || v > 0)), label: "loss along the descents" }), "Losses on the way, by phase; phases may count the target in units of their own.", "descents"));
   }
   if (found.runs.length > 1) charts.append(figure(chart([{ x: found.runs.map((_, i) => i + 1), y: found.runs, kind: "points", size: 5 }], { xLabel: "run", yLabel: "loss", logY: found.runs.every((v) => v > 0), label: "losses of independent runs" }), "Where independent runs ended.", "runs"));
   search.append(charts);

@@ -247,12 +247,18 @@ def save_model(
     elif network.n_hidden:
         plot_weights(network, shown.scale, order[: 2 * _NEURONS], _names(network, names), first)
     else:
-        _linear(network, shown.scale, _names(network, names), first)
+        several = codes is None and network.n_outputs > 1
+        unit = np.std(np.asarray(y, np.float64), axis=0)[:, None] if several else np.ones(1)
+        part = np.zeros(network.n_features) if network.skip is None else network.skip * shown.scale
+        outputs = [_output(model, i) for i in range(network.n_outputs)]
+        _linear(np.atleast_2d(part) / np.where(unit > 0, unit, 1.0), _names(network, names), outputs, first)
+        first.set_xlabel("weight per standard deviation" + ",\nin standard deviations of each target" * several)
     for place, i in enumerate(neurons):
         axis = spare.pop(0)
         plot_response(shown, int(i), axis, rows=codes is None, activation=network.activation)
         inside = "filter · patch" if filters else "weights · inputs" + " + bias" * (network.bias is not None)
         axis.set(xlabel=inside, ylabel=f"added to {_output(model, int(shown.leading[i]))}")
+        axis.locator_params(axis="x", nbins=6)
         what = f"patch {i}" if filters else f"neuron {place + 1}"
         axis.set_title(f"{what}: strength {shown.strength[i]:.3g}, active in {100 * shown.active[i]:.0f} %", fontsize=9)
     if len(neurons):
@@ -299,10 +305,10 @@ def _below(axes: Any, model: Any, X: Any, values: np.ndarray, y: Any, codes: Any
     observed, predicted = (truth / unit).T.ravel(), (guess / unit).T.ravel()
     plot_prediction(predicted, observed, axes[0])
     middle = np.average(truth, axis=0, weights=weight)
-    spread, left = (
-        float(np.mean(np.average((truth - by) ** 2, axis=0, weights=weight))) for by in (middle, guess)
-    )  # fmt: skip
-    axes[0].set_title(f"R² {1 - left / (spread or 1.0):.4g}", fontsize=9)
+    spread, left = (np.average((truth - by) ** 2, axis=0, weights=weight) for by in (middle, guess))
+    each = 1 - left / np.where(spread > 0, spread, 1.0)
+    # As commands say it: of several targets the mean of theirs.
+    axes[0].set_title(f"R² {np.mean(each):.4g}", fontsize=9)
     plot_residuals(predicted, observed, axes[1])
     plot_histogram(observed - predicted, axes[2])
     for axis in axes if truth.shape[1] > 1 else ():
@@ -323,14 +329,17 @@ def _confusion(guess: np.ndarray, codes: np.ndarray, classes: Sequence[Any], axi
     axis.set(xlabel="predicted", ylabel="observed", title=f"accuracy {np.trace(table) / (table.sum() or 1.0):.3g}")
 
 
-def _linear(network: Any, scale: np.ndarray, names: Sequence[str], axis: Any) -> None:
-    """A network without neurons: its linear part as bars."""
-    part = np.zeros((1, network.n_features)) if network.skip is None else np.atleast_2d(network.skip) * scale
+def _linear(part: np.ndarray, names: Sequence[str], outputs: Sequence[str], axis: Any) -> None:
+    """A network without neurons: its linear part (m, d) as bars, a colour for each of the first outputs."""
     large = np.sort(np.argsort(-np.abs(part).max(axis=0), kind="stable")[:_INPUTS])
-    axis.barh(range(len(large)), part[0, large], color=_BLUE)
+    few = min(len(part), _NEURONS)
+    for j in range(few):
+        axis.barh(np.arange(len(large)) + 0.8 * ((j + 0.5) / few - 0.5), part[j, large], 0.8 / few, label=outputs[j])
+    if few > 1:
+        axis.legend(frameon=False, fontsize=8)
     axis.set_yticks(range(len(large)), [_short(names[j]) for j in large], fontsize=8)
     axis.invert_yaxis()
-    axis.set(xlabel="weight per standard deviation", title="no neurons: one linear function")
+    axis.set_title("no neurons: one linear function")
 
 
 def _names(network: Any, names: Sequence[str]) -> list[str]:

@@ -13,6 +13,8 @@ from planted.rows._limits import check_columns
 from planted.rows._memory import ArrayRows
 
 _SPARE = 6.0
+# Share of an input's mean square below which its variance is rounding.
+_ROUNDED = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +105,17 @@ class Survey:
     def complete(self) -> bool:
         """Whether the subsample holds every row."""
         return len(self.y) == self.n_rows
+
+    @property
+    def input_spread(self) -> np.ndarray:
+        """Standard deviation (d,) of each input over all rows, zero where rounding hides it.
+
+        >>> Survey.of(np.array([[5.0, 1.0], [5.0, 3.0]]), np.zeros(2)).input_spread
+        array([0., 1.])
+        """
+        square = np.diagonal(self.second)
+        variance = square - self.first**2
+        return np.sqrt(np.where(variance > _ROUNDED * square, variance, 0.0))
 
     @property
     def constant(self) -> bool:
