@@ -65,8 +65,8 @@ def test_no_other_inputs_are_asked_for_where_these_tell():
     assert judge(replace(facts, linear_p_value=1e-6)).advice == "Give more rows."
     assert judge(facts).advice == "Give other inputs, or more rows."
     neurons = replace(facts, without_neurons="", n_hidden=2, linear_p_value=1e-6)
-    assert judge(neurons).advice == "Give more rows, or ask for fewer neurons."
-    assert judge(replace(neurons, n_hidden=1)).advice == "Give more rows."
+    assert judge(neurons).advice == "Give more rows."
+    assert judge(replace(neurons, enough_neurons=1)).advice == "Give more rows, or ask for n_hidden=1."
 
 
 def test_a_network_that_leaves_something_explains_not_all():
