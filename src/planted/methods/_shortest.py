@@ -42,7 +42,7 @@ def shortest_along_open(problem: Problem, network: Network, errors: Uncertainty 
     if problem.in_chunks or errors is None or not errors.moved.shape[1]:
         return network
     survey = problem.survey
-    spread = np.sqrt(np.maximum(np.diagonal(survey.second) - survey.first**2, 0.0))
+    spread = survey.input_spread
     size = {name: np.zeros(value.shape) for name, value in errors.estimate.items()}
     size["weights"] += np.outer(np.linalg.norm(np.atleast_2d(errors.network.output), axis=0), spread)
     if "skip" in size:
