@@ -229,7 +229,10 @@ def test_numbers_that_rounding_alone_leaves_have_no_standard_error(tmp_path):
     page = est.report(tmp_path / "page.html").read_text()
     assert "± standard error" not in page.split('"neurons":')[1].split("]")[0]
     assert "Numbers without an error are known to rounding." in page
-    assert "[" in est.summary(0.9).table()
+    asked = est.summary(0.9)
+    assert "[" not in asked.table()
+    assert "numbers without an interval are known to rounding" in asked.notes
+    assert not any("brackets" in note for note in asked.notes)
 
 
 def test_errors_that_rounding_makes_large_are_shown():

@@ -151,11 +151,11 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
         notes = _neuron_notes(made.network, shown, len(hidden))
     stated = shown_errors(own, estimate, result.verdict.facts.explained)
     rounded = any(np.isnan(error).any() for error in stated.values())
-    if rounded and level is None:
-        notes = [*notes, "numbers without an error are known to rounding"]
+    if rounded:
+        notes = [*notes, f"numbers without an {'error' if level is None else 'interval'} are known to rounding"]
     parts, shared = columns(stated)
-    intervals = columns({name: reach[name] * own[name] for name in own}) if reach else None
-    if level is not None and intervals is not None:
+    intervals = columns({name: reach[name] * stated[name] for name in stated}) if reach else None
+    if level is not None and any(np.isfinite(error).any() for error in stated.values()):
         notes = [f"brackets hold {100 * level:g} % intervals for independent noise", *notes]
     return Summary(_head(estimator), parts, shared, notes, level, hidden, intervals, 6 if rounded else 4)
 
