@@ -125,6 +125,28 @@ def test_the_command_draws_labels(tmp_path, capsys):
     assert "accuracy" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("classes", [["no", "yes"], ["a", "b", "c"]])
+def test_a_fit_of_labels_is_drawn_as_probabilities(classes, tmp_path, capsys, monkeypatch):
+    """The picture of a fit has calibration and chances, each label under its own name."""
+    values = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0.5) * (len(classes) == 3)
+    labels = np.array(classes)[np.where(RNG.random(300) < 0.2, RNG.integers(len(classes), size=300), values)]
+    pl.DataFrame({"u": X[:, 0], "v": X[:, 1], "kind": labels}).write_csv(tmp_path / "data.csv")
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    options = "--target kind --task classification --hidden 1 --activation tanh --bias --quiet --plot"
+    with pytest.raises(SystemExit) as stopped:
+        main(["fit", str(tmp_path / "data.csv"), *options.split(), str(tmp_path / "fit.png")])
+    assert stopped.value.code in (0, 1)
+    capsys.readouterr()
+    axes = {axis.get_xlabel(): axis for axis in drawn[0].axes}
+    named = axes["probability given to the class that came"].get_legend().get_texts()
+    assert [text.get_text() for text in named] == classes
+    curves = axes["probability given"].get_legend().get_texts()
+    assert [text.get_text() for text in curves] == (classes if len(classes) > 2 else classes[1:])
+    counted = sum(bar.get_height() for bar in axes["probability given to the class that came"].patches)
+    assert counted == 300
+
+
 def test_several_targets_have_the_score_of_the_command_and_their_units(tmp_path, monkeypatch):
     """R² is the mean of the targets', as `predict` has it; what is drawn is in units of each target, and says so."""
     X = RNG.standard_normal((200, 2))

@@ -242,7 +242,9 @@ def _fit_quietly(estimator: Any, X: Any, y: Any, **options: Any) -> None:
 
 
 def _draw(path: Path, estimator: Any, source: Any, shape: tuple[int, int] | None) -> None:
-    from planted.plots import save_conv_fit, save_fit
+    import numpy as np
+
+    from planted.plots import save_conv_fit, save_fit, save_label_fit
 
     result = estimator.result_
     if "restarts" in result.details:
@@ -250,17 +252,8 @@ def _draw(path: Path, estimator: Any, source: Any, shape: tuple[int, int] | None
         return
     rows = source.X.reshape(len(source.X), -1)
     if hasattr(estimator, "classes_"):
-        save_fit(path, result, *_labelled(estimator, rows, source.y))
+        codes = np.searchsorted(estimator.classes_, np.asarray(source.y))
+        save_label_fit(path, result, estimator.predict_proba(rows), codes, list(estimator.classes_))
         return
     widths = getattr(estimator, "width_losses_", None) if hasattr(estimator, "inputs_") else None
     save_fit(path, result, result.network.predict(rows), source.y, widths)
-
-
-def _labelled(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """Probabilities and indicators of the labels: of the second of two classes, of all one after the other of more."""
-    import numpy as np
-
-    probability, classes = estimator.predict_proba(X), estimator.classes_
-    first = 1 if len(classes) == 2 else 0
-    indicators = (np.asarray(y)[:, None] == classes[None, first:]).astype(float)
-    return probability[:, first:].ravel(), indicators.ravel()

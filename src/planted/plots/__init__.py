@@ -9,6 +9,7 @@ from planted.plots._model import (
     plot_residuals,
     plot_response,
     plot_weights,
+    save_label_fit,
     save_model,
 )
 from planted.plots._paths import (
@@ -64,6 +65,7 @@ __all__ = [
     "save_demo",
     "save_figure",
     "save_fit",
+    "save_label_fit",
     "save_model",
     "save_picture",
     "save_reading",

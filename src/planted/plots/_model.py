@@ -14,7 +14,7 @@ from planted.certificates import unit_scaled
 from planted.names import count_of
 from planted.networks import ConvNetwork
 from planted.pages import Evidence, evidence
-from planted.plots._results import plot_filter, plot_prediction
+from planted.plots._results import plot_filter, plot_losses, plot_prediction
 from planted.plots._write import save_figure
 
 _NEURONS, _INPUTS, _POINTS, _BINS = 5, 20, 4000, 10
@@ -167,6 +167,32 @@ def plot_chances(chances: np.ndarray, codes: np.ndarray, classes: Sequence[Any],
     axis.hist(given, bins=np.linspace(0, 1, 21), stacked=True, label=[str(label) for label in classes])
     axis.set(xlabel="probability given to the class that came", ylabel="rows", xlim=(0, 1))
     axis.legend(frameon=False, fontsize=8)
+
+
+def save_label_fit(
+    path: str | PathLike[str], result: Any, chances: np.ndarray, codes: np.ndarray, classes: Sequence[Any]
+) -> None:
+    """Write a picture of a fit to labels: losses, whether the probabilities are right, and how sure the model is.
+
+    A linear function has no steps: their panel is left out then. Parameters are those of :func:`plot_calibration`.
+
+    >>> import tempfile, os
+    >>> from planted import PlantedClassifier, datasets
+    >>> data = datasets.make_planted(500, 2, 1, activation="sigmoid", task="classification", random_state=0)
+    >>> est = PlantedClassifier(1, activation="sigmoid", random_state=0).fit(data.X, data.y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "fit.png")
+    ...     save_label_fit(path, est.result_, est.predict_proba(data.X), data.y, est.classes_)
+    """
+    steps = any(len(run.history.step) for run in result.descents.values())
+    figure = Figure(figsize=(5 * (2 + steps), 4), layout="constrained")
+    axes = list(figure.subplots(1, 2 + steps))
+    if steps:
+        plot_losses(result, axes.pop(0))
+    plot_calibration(chances, codes, classes, axes[0])
+    plot_chances(chances, codes, classes, axes[1])
+    figure.suptitle(f"{result.status}: relative loss {result.relative_loss:.2g}")
+    save_figure(figure, path)
 
 
 def plot_weights(network: Any, scale: np.ndarray, order: np.ndarray, names: Sequence[str], axis: Any) -> None:
