@@ -284,13 +284,13 @@ def test_biases_are_decided_by_held_out_rows(bias, chosen):
     assert [one.free.bias for one in est.choice_.candidates] == [False, True]
 
 
-def test_noise_has_one_neuron():
+def test_noise_has_no_neuron():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((600, 3)), rng.integers(0, 2, 600)
     est = PlantedClassifier(activation="relu", fit_bias=True, link="logit", random_state=3)
     with pytest.warns(ConvergenceWarning, match="only noise"):
         est.fit(X, y)
-    assert est.n_hidden_ == 1
+    assert est.n_hidden_ == 0
 
 
 def test_two_neurons_that_are_less_far_off_than_one_do_not_pay_if_the_shares_are_better():

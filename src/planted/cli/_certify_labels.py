@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +57,13 @@ class Labelled:
         if factors is not None:
             weight = factors[codes.astype(int)] * (1.0 if weight is None else weight)
         problem = LabelProblem.of(
-            rows.X, codes, network.n_hidden, network.activation,
+            rows.X, codes, max(network.n_hidden, 1), network.activation,
             free=Free(network.bias is not None, bool(np.any(network.intercept)), network.skip is not None),
             sample_weight=weight, class_weight=factors,
             link=link, n_classes=len(classes), loss=about["loss"], alpha=float(about["alpha"]),
             names=tuple(rows.names),
         )  # fmt: skip
+        problem = replace(problem, n_hidden=network.n_hidden)
         errors = label_uncertainty(problem, problem.params(network))
         certificate = certify(problem.objective(), problem.params(network), seed=seed)
         return with_ends(certificate, problem, network, errors), problem
@@ -86,20 +87,20 @@ class Labelled:
             print_json(
                 certificate.as_dict()
                 | {
-                    "expected_error": None if errors is None else errors.expected_error,
+                    "expected_error": None if errors is None or not network.n_hidden else errors.expected_error,
                     "standard_errors": None if errors is None else errors.errors,
                     "local_geometry": None if basin is None else basin.numbers(),
                 }
             )
         else:
             typer.echo(str(certificate))
-            if errors is not None and not np.isfinite(errors.expected_error):
-                typer.echo(f"these labels determine {errors.rank} of the network's {errors.n_parameters} numbers")
-            elif errors is not None:
+            if errors is not None and network.n_hidden and np.isfinite(errors.expected_error):
                 typer.echo(
                     f"labels alone leave an expected relative weight error of {errors.expected_error:.2g}; "
                     f"{errors.rows_for(0.1):,.0f} rows bring it to 0.1"
                 )
+            elif errors is not None and not errors.determined:
+                typer.echo(f"these labels determine {errors.rank} of the network's {errors.n_parameters} numbers")
             if basin is not None:
                 typer.echo(str(basin))
         return DONE if certificate.is_minimum else NOT_RECOVERED

@@ -26,6 +26,7 @@ from planted.methods import (
     joined_rows,
     label_activations,
     label_kinds,
+    label_linear,
     label_method,
 )
 from planted.names import LABEL_LOSSES, LABEL_SOLVERS, LINKS, unknown
@@ -55,7 +56,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     ----------
     n_hidden : int or "auto"
         Number of neurons; "auto" adds neurons as long as held-out labels become clearly more likely, or those fitted by
-        more than the price of a neuron's numbers.
+        more than the price of a neuron's numbers. Log-odds may need none: one linear function is compared, too.
     activation : str, Activation, callable or "auto"
         φ; into [0, 1] for `link="mean"`: "sigmoid", "tanh_probability", "erf_probability" or one's own. "auto" compares
         sigmoid and erf_probability for `link="mean"`, and tanh, relu and softplus for `link="logit"`, where sigmoid is
@@ -335,14 +336,16 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
             links = self._links(problem.n_classes)
             if shaped:
                 kinds = label_kinds(kinds[0], links, intercept=self.fit_intercept is not False)
-            choice = choose_label_network(kinds, widths, biases)
+            # One sigmoid neuron is logistic regression.
+            linear = wide and all(kind.link == "logit" for kind in kinds) and kinds[0].free.intercept
+            choice = choose_label_network(kinds, widths, biases, label_linear(kinds[0]) if linear else None)
             if choice is not None:
                 chosen, self.choice_ = choice.chosen, choice
                 self.width_losses_, self.activation_losses_ = choice.width_losses, choice.activation_losses
                 self.link_ = chosen.link or self.link_
                 problem = replace(
                     problem, n_hidden=chosen.n_hidden, free=chosen.free, key=key, link=self.link_,
-                    activation=chosen.activation if shaped else problem.activation,
+                    activation=chosen.activation or problem.activation,
                     compared=("activation",) * shaped + ("link",) * (shaped and len(links) > 1) + ("n_hidden",) * wide,
                 )  # fmt: skip
         if self.alpha == "auto":

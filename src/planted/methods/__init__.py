@@ -33,7 +33,7 @@ from planted.methods._finish import recover
 from planted.methods._inputs import InputsWarning, assumed_inputs
 from planted.methods._label_alpha import choose_label_alpha
 from planted.methods._label_finish import label_uncertainty
-from planted.methods._label_kinds import label_activations, label_kinds
+from planted.methods._label_kinds import label_activations, label_kinds, label_linear
 from planted.methods._label_width import choose_label_network, label_method
 from planted.methods._labels import LabelProblem, class_probabilities
 from planted.methods._method import Method, methods_table, records
@@ -106,6 +106,7 @@ __all__ = [
     "judge",
     "label_activations",
     "label_kinds",
+    "label_linear",
     "label_method",
     "label_uncertainty",
     "leads_to_spurious_minimum",

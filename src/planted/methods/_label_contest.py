@@ -106,6 +106,10 @@ class Contest:
         """Whether the likelihood of the rows fitted pays for a network's numbers, and rows held out allow it."""
         return self.apart(one, best) < 1.0 and one.cost < best.cost
 
+    def no_worse(self, one: Tried, best: Tried) -> bool:
+        """Whether rows held out are as likely as by the best one."""
+        return self.mean(one.losses) <= self.mean(best.losses)
+
     def lost(self, one: Tried) -> bool:
         """Whether rows held out prefer the shares that the classes have in the rows fitted."""
         return self.mean(one.losses) >= self.mean(self._shares)

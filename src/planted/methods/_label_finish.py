@@ -94,6 +94,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         labels=True,
         compared=problem.compared,
         late=late,
+        without_neurons="" if problem.n_hidden else "linear",
         remark=OUT_OF_TIME if late else "",
         **held,
     )
@@ -109,13 +110,14 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     if problem.in_chunks:
         details |= {"rows": survey.n_rows, "sample": len(survey.y)}
     verdict = judge(facts)
+    searched = problem.n_hidden > 0 and not late
     misfit = verdict.status == "misfit" and settled
     # Weights that seem to have no end may be those of a search that missed the best minimum, where it saw few rows.
-    if not late and (misfit or (off is not None and survey.total_weight > problem.search_rows)):
+    if searched and (misfit or (off is not None and survey.total_weight > problem.search_rows)):
         better = _searched_again(problem.on_sample(), start)
         if better is not None:
             return recover_labels(given, better, began)
-    if not late and verdict.status == "misfit":
+    if searched and verdict.status == "misfit":
         cause, other = label_cause(problem.on_sample(), network)
         better = None if other is None or not settled else _begun_at(problem.on_sample(), other, start)
         if better is not None:
@@ -196,13 +198,16 @@ def brier(probability: np.ndarray, y: np.ndarray, weight: np.ndarray | None = No
 def _about(errors: Uncertainty, problem: LabelProblem) -> tuple[float, float, str]:
     """The expected relative error of the weights, rows for an accurate one, and what rows leave open, in words."""
     open_ = "" if errors.determined else left_open(errors, names=problem.names, X=problem.survey.X)
+    if not problem.n_hidden:
+        return np.nan, np.inf, open_
     return errors.expected_error, errors.rows_for(ACCURATE), open_
 
 
 def _undetermined(problem: LabelProblem, why: str, off: Runaway | None, open_: str) -> str:
     """What the rows leave open, in words; empty if nothing."""
     if why:
-        return f"{why}; an ℓ2 penalty of {problem.alpha:.2g}, chosen by held-out rows, keeps weights finite"
+        penalty = f"an ℓ2 penalty of {problem.alpha:.2g}, chosen by held-out rows, keeps weights finite"
+        return f"{why}; {penalty}, so that intervals are biased"
     if off is not None:
         return off.reason
     return f"the Fisher information is singular: {open_}" if open_ else ""
@@ -238,8 +243,10 @@ def _worse_than_shares(problem: LabelProblem, value: float) -> str:
 
 def _unfinished(problem: LabelProblem, start: Start) -> str:
     """Whether gradient descent, where it has the last word, was still moving, in words; empty if not."""
+    if problem.solver != "gradient" or problem.in_chunks or not start.descents:
+        return ""
     last = list(start.descents.values())[-1]
-    if problem.solver != "gradient" or problem.in_chunks or last.status == "converged":
+    if last.status == "converged":
         return ""
     return (
         f"gradient descent had not reached a minimum after {last.n_steps:,} steps ({last.status}, gradient "
@@ -248,10 +255,12 @@ def _unfinished(problem: LabelProblem, start: Start) -> str:
 
 
 def _noise(problem: LabelProblem, expected: float) -> str:
-    words = f"labels alone leave an expected relative weight error of {_beside(expected, ACCURATE)}"
+    words = []
+    if problem.n_hidden:
+        words.append(f"labels alone leave an expected relative weight error of {_beside(expected, ACCURATE)}")
     if problem.alpha:
-        words += f"; the ℓ2 penalty of {problem.alpha:.2g} pulls weights towards zero, so that intervals are biased"
-    return words
+        words.append(f"the ℓ2 penalty of {problem.alpha:.2g} pulls weights towards zero, so that intervals are biased")
+    return "; ".join(words)
 
 
 def _beside(error: float, limit: float) -> str:

@@ -46,7 +46,7 @@ def label_held_out(problem: LabelProblem, network: Network, n_parameters: int) -
         return {}
     most = max(TESTED_ROWS, _ENTRIES // (problem.unknowns * problem.n_classes))
     facts: dict[str, Any] = {}
-    fit = logistic_regression(problem)
+    fit = logistic_regression(problem) if network.n_hidden else None
     # A gain that few rows leave open is looked for in more of them.
     for count in (TESTED_ROWS, most):
         some = np.arange(n)
@@ -116,7 +116,10 @@ def _compared(
     unbeaten = [] if better(constant, n_parameters - problem.n_classes + 1) else ["mean"]
     losses = {"network_loss": own, "mean_loss": constant}
     about: dict[str, Any] = {"unmeasured": ("rivals",)}
-    if fit is not None:
+    if not network.n_hidden:
+        losses["linear_loss"] = own
+        about = {"linear_penalty": problem.alpha, "linear_tells": not unbeaten}
+    elif fit is not None:
         losses["linear_loss"] = _linear_losses(problem, fit, some)
         about = {
             "linear_penalty": fit.alpha,

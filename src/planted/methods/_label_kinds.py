@@ -46,6 +46,16 @@ def label_kinds(problem: LabelProblem, links: Iterable[str], *, intercept: bool)
     return made
 
 
+def label_linear(problem: LabelProblem) -> LabelProblem:
+    """The problem of log-odds that are one linear function of the inputs, without neurons: logistic regression.
+
+    >>> from planted.methods import Free
+    >>> label_linear(LabelProblem.of([[1.0], [2.0]], [0.0, 1.0], 1, link="logit", free=Free(intercept=True))).unknowns
+    2
+    """
+    return replace(problem, n_hidden=0, free=replace(problem.free, bias=False, skip=True))
+
+
 def relatives(kinds: Sequence[LabelProblem], kind: LabelProblem) -> list[LabelProblem]:
     """Those of the same link whose activation has nearly the shape of that of another one.
 

@@ -57,7 +57,7 @@ def diverged(problem: LabelProblem, network: Network) -> bool:
     >>> diverged(problem, Network([[1e4]], [1.0], "sigmoid"))
     True
     """
-    return bool(np.max(np.abs(network.weights) * problem.spread) > DIVERGED)
+    return bool(np.max(np.abs(network.weights) * problem.spread, initial=0.0) > DIVERGED)
 
 
 def in_doubt(problem: LabelProblem, network: Network) -> float:

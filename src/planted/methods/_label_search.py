@@ -86,9 +86,10 @@ def standardised_params(problem: LabelProblem, network: Network) -> dict[str, np
 
 
 def _units(problem: LabelProblem) -> tuple[np.ndarray, np.ndarray]:
-    """What is taken off the inputs (d,), zero where biases do not take it up, and what they are divided by (d,)."""
+    """What is taken off the inputs (d,), zero where nothing takes it up, and what they are divided by (d,)."""
     survey, free = problem.survey, problem.free
-    shift = survey.first if free.bias and (free.intercept or not free.skip) else np.zeros(problem.n_features)
+    taken_up = (free.bias or not problem.n_hidden) and (free.intercept or not free.skip)
+    shift = survey.first if taken_up else np.zeros(problem.n_features)
     square = np.diagonal(survey.second) - 2 * shift * survey.first + shift**2
     return shift, np.sqrt(np.where(square > 1e-12 * np.diagonal(survey.second), square, 1.0))
 
@@ -105,7 +106,7 @@ def random_params(problem: LabelProblem, width: int, rng: np.random.Generator) -
     free, d = problem.free, problem.n_features
     lead = () if problem.n_classes == 2 else (problem.n_classes,)
     params = {"weights": 1.5 * rng.standard_normal((width, d)) / np.sqrt(d)}
-    params["output"] = rng.standard_normal((*lead, width)) * (2 / width) ** 0.5
+    params["output"] = rng.standard_normal((*lead, width)) * (2 / max(width, 1)) ** 0.5
     if free.bias:
         params["bias"] = rng.normal(0, 0.5, width)
     if free.intercept:
@@ -137,9 +138,15 @@ def search_log_odds(problem: LabelProblem, decrease: float = 0.0) -> tuple[list[
     """The distinct best ends of random starts on part of the rows, best first, and the loss that each start ended with.
 
     The problem has standardised inputs. Two starts that end in the same minimum, the best one, end the search. A
-    descent ends where a step lowers the loss by less than a share `decrease`.
+    descent ends where a step lowers the loss by less than a share `decrease`. The loss of a linear function is convex,
+    so that one descent from zero over all rows is a search.
     """
     survey, k = problem.survey, problem.n_hidden
+    if not k:
+        loss = problem.objective()
+        params = random_params(problem, 0, np.random.default_rng(0))
+        run = lbfgs(loss, params, steps=_LAST_STEPS, tolerance=1e-6, decrease=decrease)
+        return [run], [float(run.value)]
     rng = np.random.default_rng(random.bits(problem.key, (4,)))
     few, keys = searched_rows(problem), content_keys(survey.X, survey.y, problem.key)
     part = problem if few is survey else problem.on(few)

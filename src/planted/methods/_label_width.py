@@ -29,12 +29,16 @@ _SEARCHED, _ROWS_PER_UNKNOWN = 2, 5
 _LENGTH = 1.5
 
 
-def choose_label_network(kinds: Sequence[LabelProblem], widths: Iterable[int], biases: Iterable[bool]) -> Choice | None:
+def choose_label_network(
+    kinds: Sequence[LabelProblem], widths: Iterable[int], biases: Iterable[bool], linear: LabelProblem | None = None
+) -> Choice | None:
     """The network that rows pay for, of these widths, narrowest first, with or without biases; None if one is asked.
 
     `kinds` are problems that differ in link and activation, commonest first. Those that are clearly behind at one width
     are left out (:func:`screened`); for the two of the others that are likeliest for their numbers width and biases are
     searched for, and :func:`relatives` of the better one are fitted from where it is.
+
+    `linear` is the problem of log-odds without neurons, where that is a candidate too (:func:`label_linear`).
 
     A third of the rows is held out, the same whatever the key. A network with more numbers takes the place of the best
     one if that pays (:meth:`Contest.pays`). For biases and relatives the likelihood has to pay in any case, and a
@@ -52,10 +56,11 @@ def choose_label_network(kinds: Sequence[LabelProblem], widths: Iterable[int], b
     widths = list(widths)
     contest = Contest.of(replace(kinds[-1], n_hidden=widths[-1]))
     rows = contest.part.survey.total_weight
+    plain = [] if linear is None else [_fitted(contest, linear.on(contest.part.survey))]
     least = [_with(kinds[-1], bias, widths[0]) for bias in biases]
     # Biases are no question for rows that are fewer than the numbers.
     options = [asked.free.bias for asked in least if asked is least[0] or asked.unknowns < rows]
-    if len(widths) * len(options) * len(kinds) == 1:
+    if len(widths) * len(options) * len(kinds) + len(plain) == 1:
         return None
     fit = lru_cache(partial(_fit, contest))
     near = [other for kind in kinds for other in relatives(kinds, kind)]
@@ -77,11 +82,14 @@ def choose_label_network(kinds: Sequence[LabelProblem], widths: Iterable[int], b
         winner, tried = _searched(contest, partial(fit, kind), widths, options)
         winners.append(winner)
         every += tried
-    chosen = _best(contest, winners)
-    alike = [_relative(contest, kind, chosen) for kind in relatives(kinds, chosen.asked)]
+    chosen = _best(contest, [*plain, *winners])
+    # Neurons that make rows held out no likelier are not needed, even if they have fewer numbers.
+    chosen = next((one for one in plain if not contest.lost(one) and contest.no_worse(one, chosen)), chosen)
+    near = relatives(kinds, chosen.asked) if chosen.asked.n_hidden else []
+    alike = [_relative(contest, kind, chosen) for kind in near]
     # Shapes that are nearly the same differ by next to nothing, of which chance may make a clear gain.
     chosen = _best(contest, [chosen, *(one for one in alike if one.cost < chosen.cost)])
-    return _choice(contest, chosen, [*every, *alike], rough)
+    return _choice(contest, chosen, [*plain, *every, *alike], rough)
 
 
 def _with(kind: LabelProblem, bias: bool, width: int) -> LabelProblem:
@@ -90,12 +98,16 @@ def _with(kind: LabelProblem, bias: bool, width: int) -> LabelProblem:
 
 
 def _fit(contest: Contest, kind: LabelProblem, bias: bool, width: int) -> Tried:
+    """A kind of network fitted to the rows that are not held out."""
+    asked = _with(kind, bias, width).on(contest.part.survey, restarts=kind.restarts // 2)
+    return _fitted(contest, replace(asked, key=random.fold_in(kind.key, width)))
+
+
+def _fitted(contest: Contest, asked: LabelProblem) -> Tried:
     """A quick fit to the rows that are not held out.
 
     Where these do not keep its weights finite, it has the one of two penalties that the others prefer.
     """
-    asked = _with(kind, bias, width).on(contest.part.survey, restarts=kind.restarts // 2)
-    asked = replace(asked, key=random.fold_in(kind.key, width))
     bounded, network = bounded_fit(asked)
     tried = [contest.tried(bounded, network)]
     if bounded.alpha != asked.alpha:
@@ -162,8 +174,8 @@ def _best(contest: Contest, winners: Sequence[Tried]) -> Tried:
 def _choice(contest: Contest, chosen: Tried, every: Sequence[Tried], rough: Sequence[Tried]) -> Choice:
     """The table: networks that were searched for, and quick fits of other kinds."""
 
-    def kind(one: Tried) -> tuple[str, Activation]:
-        return one.asked.link, one.asked.activation
+    def kind(one: Tried) -> tuple[str, Activation | None]:
+        return one.asked.link, one.asked.activation if one.asked.n_hidden else None
 
     searched = {kind(one) for one in every}
     others = [one for one in rough if kind(one) not in searched]
@@ -185,7 +197,7 @@ def _choice(contest: Contest, chosen: Tried, every: Sequence[Tried], rough: Sequ
             fewer = asked.unknowns <= chosen.asked.unknowns
             why = "the rows fitted are less likely" if fewer else "not clearly better for its numbers"
         return Candidate(
-            asked.activation, asked.n_hidden, asked.free, asked.unknowns, contest.mean(one.losses),
+            kind(one)[1], asked.n_hidden, asked.free, asked.unknowns, contest.mean(one.losses),
             contest.error(one.losses), one is chosen, "chosen" if one is chosen else why, asked.link if links else "",
         )  # fmt: skip
 

@@ -67,9 +67,12 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limi
     z = network.preactivations(X)
     value = network.activation(z)
     if labels and np.abs(network.predict(X)).max() > DIVERGED:
-        largest = int(np.argmax(np.abs(np.atleast_2d(network.output)).max(axis=0) * np.ptp(value, axis=0)))
+        who = "the linear function"
+        if network.n_hidden:
+            largest = int(np.argmax(np.abs(np.atleast_2d(network.output)).max(axis=0) * np.ptp(value, axis=0)))
+            who = f"neuron {numbers[largest]}"
         words = "tells some labels apart without error, so that the likeliest weights have no end"
-        return Limit(f"neuron {numbers[largest]} {words}", _sentence(remedies), endless=True)
+        return Limit(f"{who} {words}", _sentence(remedies), endless=True)
     # Beside the spread and the place of the rows, whatever the units and the origin of the inputs.
     rows = np.column_stack([network.weights * X.std(axis=0), z.mean(axis=0)])
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-300)[:, None]

@@ -36,6 +36,8 @@ class Method:
     name : str
     start : callable
         From a problem to a :class:`Start`: what is particular to this method.
+    linear : callable
+        The same for networks without neurons.
     summary : str
         What it does, in a few words.
     suits : str
@@ -62,6 +64,7 @@ class Method:
     start: Callable[[Problem], Start]
     summary: str
     suits: str
+    linear: Callable[[Problem], Start] = linear_start
     obstacle: Callable[[Problem], str | None] = _never
     inputs: str = "any"
     scales: bool = False
@@ -100,7 +103,7 @@ class Method:
     def begin(self, problem: Problem) -> Start:
         """The start, refined on the sample; from the problem's memory where rows are read piece by piece."""
         self.check(problem)
-        start_of = self.start if problem.n_hidden else linear_start
+        start_of = self.start if problem.n_hidden else self.linear
         if not problem.in_chunks:
             with threads_for(problem.survey.X.size):
                 return refined(problem, start_of(problem))

@@ -66,9 +66,10 @@ _UNMEASURED = {
     "fewer": "whether fewer neurons would do",
 }
 _APART = "Give what neighbouring rows have in common, such as the time, as an input, or rows that are further apart."
+_NOTHING = "nothing that was tried explains held-out rows clearly better than {}"
 _WITHOUT_NEURONS = {
     "linear": "one linear function explains this, no neuron is needed",
-    "constant": "nothing that was tried explains held-out rows clearly better than their mean",
+    "constant": _NOTHING.format("their mean"),
 }
 
 
@@ -130,6 +131,8 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         return "ambiguous", f"{reason}; {facts.undetermined}" if facts.labels and facts.undetermined else reason, advice
     left = "every row is explained" if facts.explained else _share(facts)
     if facts.undetermined:
+        if facts.labels and facts.without_neurons:
+            left += f"; {_WITHOUT_NEURONS[facts.without_neurons]}"
         return (
             "ambiguous",
             f"{left}, but the rows do not determine the weights: {facts.undetermined}",
@@ -233,12 +236,10 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     own = f"{measure} {gain(facts.network_loss)}"
     if not facts.explained and "mean" in facts.unbeaten and not facts.linear_tells:
         wanted = "more rows" if facts.linear_p_value < LEVEL else "other inputs, or more rows"
-        if facts.without_neurons:
-            return (
-                f"{_WITHOUT_NEURONS['constant']}: {_dependence(facts)}",
-                f"Give {wanted}.",
-            )
         rival = "the classes' shares" if facts.labels else "the mean"
+        if facts.without_neurons:
+            nothing = _NOTHING.format(rival if facts.labels else "their mean")
+            return f"{nothing}: {_dependence(facts)}", f"Give {wanted}."
         word = "worse than" if facts.network_loss > facts.mean_loss else "not clearly better than"
         return (
             f"on rows left out the network is {word} {rival} ({own}, {rival} {gain(facts.mean_loss)}): "

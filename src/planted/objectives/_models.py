@@ -238,7 +238,8 @@ class Model(Pytree):
         if not len(self.gauge(arrays)):
             return np.eye(len(flatten(arrays)))
         leaves = _normalised_slope(self, to_jax(arrays))
-        rows = [[np.asarray(leaves[a][b]).reshape(arrays[a].size, -1) for b in sorted(arrays)] for a in sorted(arrays)]
+        names, size = sorted(arrays), {name: value.size for name, value in arrays.items()}
+        rows = [[np.asarray(leaves[a][b]).reshape(size[a], size[b]) for b in names] for a in names]
         return np.concatenate([np.concatenate(row, axis=1) for row in rows])
 
 

@@ -56,12 +56,14 @@ def start(problem: Any) -> Start:
         network = there.network(list(runs.values())[-1].params)
         details |= {"unbounded": why, "alpha": alpha, "alpha_losses": held_out}
     last = list(runs.values())[-1]
-    return Start(back(network), "logit", float(last.value), runs, details)
+    # A linear function takes no search.
+    return Start(back(network), "logit", float(last.value), runs if problem.n_hidden else {}, details)
 
 
 METHOD = Method(
     name="logit",
     start=start,
+    linear=start,
     summary="wide random starts, merged; likelihood of log-odds by scoring steps; standard errors",
     suits="labels of two or more classes, as networks are trained on",
     scales=True,
