@@ -1,16 +1,20 @@
 """What a time budget leaves time for. No test depends on speed: the clock is the test's own."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from planted import Network, PlantedClassifier, PlantedRegressor
-from planted.methods import Facts, LabelProblem, Problem, judge
+from planted.methods import METHODS, Facts, Free, LabelProblem, Problem, agreeing, certificate, judge
 from planted.methods import _logistic as logistic
 from planted.methods import _smaller as smaller
 from planted.methods._baselines import LeftOut
 from planted.methods._label_held_out import label_held_out
 from planted.methods._observations import observations
 from planted.numerics import deadline
+from planted.objectives import Objective
+from planted.solvers._iterate import Solver, iterate
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((200, 3))
@@ -118,3 +122,63 @@ def test_a_measurement_that_was_left_out_is_said_where_the_search_was_done():
     said = judge(Facts(0.01, np.inf, 100, 10, p_value=0.4, unmeasured=("fewer",)))
     assert said.reason.endswith("; no time was left to see whether fewer neurons would do")
     assert said.advice == "Give a larger time_budget."
+
+
+class Steps(Solver):
+    """Steps towards zero that take so many seconds each by a clock."""
+
+    def __init__(self, clock, seconds):
+        self.clock, self.seconds, self.taken = clock, seconds, 0
+
+    def init(self, problem, params):
+        return SimpleNamespace(value=float(params), gradient_norm=1.0)
+
+    def step(self, state, count):
+        self.clock.shows += self.seconds
+        self.taken += 1
+        return state.value / 2
+
+    def accept(self, state, trial):
+        state.value = trial
+
+    def terminate(self, state):
+        return None
+
+    def params(self, state):
+        return state.value
+
+
+@pytest.mark.parametrize(("began", "seconds", "steps"), [(0.0, 4.0, 1), (0.0, 2.5, 2), (0.0, 1.0, 5), (6.5, 0.1, 0)])
+def test_no_step_begins_that_would_end_after_the_time(clock, began, seconds, steps):
+    """Searches have six of ten seconds."""
+    solver = Steps(clock, seconds)
+    with deadline.time_budget(10.0):
+        clock.shows = began
+        run = iterate(solver, None, 1.0, steps=20)
+    assert (solver.taken, run.n_steps, run.params) == (steps, steps, 0.5**steps)
+    assert iterate(solver, None, 1.0, steps=20).n_steps == 20
+
+
+@pytest.mark.parametrize(("shows", "product", "kind"), [(0.0, 0.0, "global"), (10.5, 0.0, "open"), (9.0, 0.2, "open")])
+def test_a_certificate_is_made_where_there_is_time_for_it(clock, monkeypatch, shows, product, kind):
+    """Sixteen numbers take as many products with the Hessian; of 0.2 s each these take longer than the second left."""
+    problem = Problem.of(X, Network(np.eye(3) + 0.1, [1.0, 2.0, 1.0]).predict(X), 3, free=Free(True, True))
+    result = METHODS["expand"](problem)
+    multiply = Objective.hvp
+
+    def slow(*args):
+        clock.shows += product
+        return multiply(*args)
+
+    monkeypatch.setattr(Objective, "hvp", slow)
+    with deadline.time_budget(10.0):
+        clock.shows = shows
+        made = certificate(problem, result)
+    if kind == "global":
+        assert made.kind == "global minimum"
+        return
+    assert (made.kind, made.reason) == ("undecided", "no time was left to look at the loss around it")
+    assert made.value == pytest.approx(result.loss, abs=1e-15)
+    left = judge(Facts(0.1, np.inf, 200, 16, p_value=0.5))
+    words = "whether this is a minimum is open: no time was left to look at the loss around it"
+    assert agreeing(left, made, 200).reason.endswith(words)

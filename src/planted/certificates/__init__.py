@@ -3,7 +3,7 @@
 from planted.certificates._assumption import Assumption
 from planted.certificates._assumptions import assumptions, average_curvature, average_slope, rho
 from planted.certificates._certificate import KINDS, Certificate
-from planted.certificates._certify import certify
+from planted.certificates._certify import certify, uncertified
 from planted.certificates._conv import ConvStationary
 from planted.certificates._ellipsoid import Ellipsoid
 from planted.certificates._error_spread import error_ratios
@@ -111,6 +111,7 @@ __all__ = [
     "strict_saddle",
     "teacher_distance",
     "uncertainty",
+    "uncertified",
     "uniform_deviation",
     "unit_scaled",
 ]

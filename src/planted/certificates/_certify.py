@@ -117,6 +117,22 @@ def _fall(point: _Point, direction: np.ndarray, norm: float, length: float = 0.0
     return best, signed
 
 
+def uncertified(objective: Objective, params: Params, why: str) -> Certificate:
+    """What is said of a point of which nothing but value and gradient is computed, for the reason given.
+
+    >>> from planted.networks import Network
+    >>> from planted.objectives import PopulationSquared
+    >>> point = uncertified(PopulationSquared(Network(np.eye(2), np.ones(2))), np.ones((2, 2)), "no time was left")
+    >>> point.kind, point.reason
+    ('undecided', 'no time was left')
+    """
+    value, gradient = objective.value_and_gradient(params)
+    norm = float(np.linalg.norm(flatten(gradient)))
+    none = (float("nan"),) * 4
+    kinks = find_kinks(objective, params)
+    return Certificate("undecided", why, float(value), norm, *none, None, 0.0, (), kinks, "none")
+
+
 def certify(
     objective: Objective,
     params: Params,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from planted.certificates import Certificate, certify
+from planted.certificates import Certificate, certify, uncertified
 from planted.methods._agreement import with_ends
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery
 from planted.networks import match
+from planted.numerics import deadline
 from planted.numerics.precision import float64
 from planted.rows import in_memory
 from planted.solvers import sample_newton
@@ -18,6 +20,9 @@ from planted.solvers import sample_newton
 _LEAST_ROWS, _ROWS_PER_PARAMETER = 1000, 5
 # Up to so many rows all are used, by programs that the fit has compiled already.
 _MANY_ROWS = 16_384
+_NO_TIME = "no time was left to look at the loss around it"
+# Products with the Hessian that a Lanczos run takes.
+_PRODUCTS = 1500
 # Products rows × parameters² up to which curvature is taken over all rows that are read piece by piece.
 _CURVATURE_COST = 1e10
 
@@ -31,6 +36,9 @@ def certificate(problem: Problem, result: Recovery) -> Certificate:
     their curvature is affordable; otherwise the certificate is that of the sample's own minimum next to the network,
     which has the same kind up to sampling error.
 
+    Where a time budget leaves no time for it, only value and gradient are computed, and it is open what kind of point
+    this is.
+
     >>> from planted.datasets import make_planted
     >>> from planted.methods import METHODS
     >>> data = make_planted(500, 3, 2, random_state=0)
@@ -39,7 +47,25 @@ def certificate(problem: Problem, result: Recovery) -> Certificate:
     'global minimum'
     """
     problem = problem.settled(result.details)
+    with deadline.measuring():
+        if not _affordable(problem, problem.params(result.network)):
+            return uncertified(problem.objective(), problem.params(result.network), _NO_TIME)
     return with_ends(_certified(problem, result), problem, result.network, result.uncertainty)
+
+
+def _affordable(problem: Problem, params: Any) -> bool:
+    """Whether a time budget leaves time for products with the Hessian: one a parameter, or those of a Lanczos run."""
+    if not deadline.passed(ahead=np.inf):
+        return True
+    if deadline.passed():
+        return False
+    objective = problem.objective()
+    # The first product may be compiled.
+    objective.hvp(params, params)
+    began = deadline.now()
+    objective.hvp(params, params)
+    size = sum(np.size(value) for value in params.values())
+    return not deadline.passed(ahead=min(size, _PRODUCTS) * (deadline.now() - began))
 
 
 def _certified(problem: Problem, result: Recovery) -> Certificate:

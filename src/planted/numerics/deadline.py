@@ -83,11 +83,14 @@ def _within(budget: _Budget | None) -> Iterator[None]:
         _BUDGET.reset(token)
 
 
-def passed() -> bool:
-    """Whether the time is over; never without a budget.
+def passed(ahead: float = 0.0) -> bool:
+    """Whether the time is over, or will be after `ahead` more seconds; never without a budget.
 
     >>> passed()
     False
+    >>> with time_budget(100.0):
+    ...     passed(), passed(ahead=200.0)
+    (False, True)
     """
     budget = _BUDGET.get()
-    return budget is not None and now() >= budget.began + budget.share * budget.seconds
+    return budget is not None and now() + ahead >= budget.began + budget.share * budget.seconds

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.numerics.deadline import passed
+from planted.numerics import deadline
 from planted.numerics.progress import Progress, silent
 from planted.objectives import Flat
 from planted.solvers._result import Descent, History
@@ -157,7 +157,10 @@ def iterate(
     measure: Callable[[Any], Any] | None = None,
     progress: Progress = silent,
 ) -> Descent:
-    """Run `solver` on `problem` from `params` for at most `steps` iterations; `measure` gives `history.error`."""
+    """Run `solver` on `problem` from `params` for at most `steps` iterations; `measure` gives `history.error`.
+
+    No step begins for which a time budget has less left than the longest one before took.
+    """
     recorder = Recorder(steps, progress)
     state = solver.init(problem, params)
 
@@ -168,8 +171,14 @@ def iterate(
 
     if solver.records_start:
         record(0)
-    ending = solver.terminate(state)
+    longest = 0.0
+
+    def ended() -> Ending | None:
+        return solver.terminate(state) or (Ending.TIME if deadline.passed(ahead=longest) else None)
+
+    ending = ended()
     while ending is None and recorder.done < steps:
+        began = deadline.now()
         count = min(solver.stride, steps - recorder.done)
         trial = solver.step(state, count)
         if trial is None:
@@ -177,5 +186,6 @@ def iterate(
         else:
             solver.accept(state, trial)
             record(count)
-            ending = solver.terminate(state) or (Ending.TIME if passed() else None)
+            longest = max(longest, deadline.now() - began)
+            ending = ended()
     return recorder.descent(ending or Ending.LIMIT, solver.params(state), state.value, state.gradient_norm)

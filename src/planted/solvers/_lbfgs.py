@@ -79,12 +79,12 @@ def lbfgs(
             best = value, vector.copy(), norm
         if value <= target:
             raise _Reached
+        if passed():
+            raise _OutOfTime
         return value, gradient
 
     def record(intermediate_result: scipy.optimize.OptimizeResult) -> None:
         recorder.record(1, float(intermediate_result.fun), norm)
-        if passed():
-            raise _OutOfTime
 
     try:
         # SciPy's recursion is made of tiny products, on which a threaded BLAS spends its time waiting.
