@@ -12,7 +12,7 @@ from planted.certificates import uncertainty
 from planted.methods import Free, LabelProblem, Problem, Start, recover
 from planted.methods._collinear import dependence_advice
 from planted.methods._label_held_out import _linear_losses
-from planted.methods._limits import limit_of
+from planted.methods._limits import Limit, limit_of
 from planted.methods._logistic import Logistic
 from planted.methods._row_facts import neuron_numbers
 from planted.objectives import LogisticLikelihood, Squared
@@ -197,3 +197,23 @@ def test_neurons_coincide_in_the_rows_whatever_the_units_and_the_origin_of_input
     errors = uncertainty(loss, loss.model.params(network))
     left_open = replace(errors, errors=errors.errors | {"weights": np.full((2, 2), np.inf)})
     assert "coincide" not in limit_of(inputs, left_open, labels=True).reason
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_small_neuron_whose_linear_part_cancels_is_no_linear_function(seed):
+    """Beside a linear part a short neuron with a large output is a cubic function, of which a line explains little."""
+    draws = np.random.default_rng(seed)
+    x = draws.standard_normal((300, 1))
+    y = x[:, 0] ** 3 - x[:, 0] + 0.1 * draws.standard_normal(300)
+    start = Network([[1e-3]], [-3e9], "tanh", skip=[3e6 - 1])
+    found = recover(Problem.of(x, y, 1, "tanh", free=Free(skip=True)), Start(start, "squared"), 0.0).verdict
+    assert "neuron 1 is a cubic function in these rows" in found.reason
+    assert found.advice.startswith("Take it as a cubic function")
+
+
+def test_a_linear_neuron_beside_others_is_a_linear_part():
+    network = Network([[1e-5, 2e-5], [0.0, 3.0]], [1e5, 1.0], "tanh")
+    y = network.predict(X) + 0.05 * np.random.default_rng(1).standard_normal(400)
+    loss = Squared(X, y, activation="tanh")
+    limit = limit_of(X, uncertainty(loss, loss.model.params(network)), labels=False, survey=Survey.of(X, y))
+    assert limit == Limit("neuron 1 is linear in these rows", "Ask for n_hidden=1 and fit_skip=True.")

@@ -75,7 +75,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     dependence = about.remedy
     if undetermined and not dependence:
         dependence = dependence_advice(survey, problem.free, problem.names)
-    limit = limit_of(survey.X, errors, labels=False) if undetermined and not dependence else Limit()
+    ends = undetermined and not dependence
+    limit = limit_of(survey.X, errors, labels=False, survey=survey) if ends else Limit()
     why = dependence_words(survey, problem.free, problem.names) if dependence else ""
     undetermined = f"{why}, and {undetermined}" if why else undetermined
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
