@@ -77,7 +77,7 @@ def test_outputs_of_one_sign_do_not_cancel_and_fewer_neurons_are_no_advice(outpu
     loss = Squared(X, network.predict(X), activation="tanh")
     limit = limit_of(X, uncertainty(loss, loss.model.params(network)), labels=False)
     assert limit.reason == f"neurons 1 and 2 all but coincide{cancel}"
-    assert limit.advice == "Give more rows."
+    assert limit.advice == ""
 
 
 def test_neurons_are_called_what_the_table_calls_them():
@@ -217,3 +217,22 @@ def test_a_linear_neuron_beside_others_is_a_linear_part():
     loss = Squared(X, y, activation="tanh")
     limit = limit_of(X, uncertainty(loss, loss.model.params(network)), labels=False, survey=Survey.of(X, y))
     assert limit == Limit("neuron 1 is linear in these rows", "Ask for n_hidden=1 and fit_skip=True.")
+
+
+def test_neurons_of_opposite_weights_are_said_to_be_opposite():
+    network = Network([[1.0, 2.0], [-1.0, -2.0 - 1e-9]], [1.0, 3.0], "sigmoid", bias=[0.1, -0.1], intercept=0.0)
+    loss = Squared(X, network.predict(X), activation="sigmoid", bias=True, intercept=True)
+    limit = limit_of(X, uncertainty(loss, loss.model.params(network)), labels=False)
+    assert limit.reason == "neurons 1 and 2 are all but opposite, and their outputs cancel"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_a_tail_alone_are_to_be_taken_as_an_exponential_function(seed):
+    """More rows like these are of the tail, too."""
+    rows = np.random.default_rng(seed).standard_normal((300, 2))
+    start = Network([[1.0, 0.3]], [np.exp(20.0)], "softplus", bias=[-20.0], intercept=0.0)
+    y = start.predict(rows) + 0.1 * np.random.default_rng(seed + 10).standard_normal(300)
+    free = Free(bias=True, intercept=True)
+    found = recover(Problem.of(rows, y, 1, "softplus", free=free), Start(start, "squared"), 0.0).verdict
+    assert "these rows have only the tail of neuron 1" in found.reason
+    assert found.advice == "Take it as an exponential function, or give rows where it would not be one."

@@ -639,3 +639,18 @@ def test_one_input_that_goes_with_the_target_is_seen_among_more_inputs_than_rows
     assert sum(linear_p_value(*table) < 0.05 for table in tables) <= 20
     est = PlantedRegressor(random_state=0).fit(X, X[:, 0] + 0.1 * draws.standard_normal(30))
     assert "they are not only noise" in est.result_.reason
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_more_rows_are_no_advice_where_all_inputs_have_been_seen(noise):
+    """Sixteen inputs, of which each came some twenty times, leave a direction of two quadratic neurons open."""
+    draws = np.random.default_rng(1)
+    bits = draws.integers(0, 2, (300, 4)).astype(float)
+    y = bits[:, 0] * bits[:, 1] + bits[:, 2] + noise * draws.standard_normal(300)
+    est = PlantedRegressor(1, "quadratic", fit_skip=True, fit_bias=False, random_state=0)
+    result = est.fit(bits, y).result_
+    assert result.status == "ambiguous"
+    assert "more rows may not help, since each of the 16 distinct inputs came more than once" in result.reason
+    assert result.advice.startswith("Take the network as one of several that explain these rows")
+    apart = bits + 0.3 * draws.standard_normal(bits.shape)
+    assert "may not help" not in est.fit(apart, apart[:, 0] * apart[:, 1] + apart[:, 2]).result_.reason

@@ -127,6 +127,8 @@ class Facts:
     different_rows : int
         Rows that differ in an input or the target, of labels all rows, and all where equal inputs come with different
         targets; zero where they were not counted.
+    repeated_inputs : int
+        Distinct inputs, where each of them came more than once, so that more rows bring no others; zero otherwise.
     counting_rows : int
         Distinct rows in which some neuron is active; all rows where equal inputs come with different targets.
     n_parameters : int
@@ -203,6 +205,7 @@ class Facts:
     undetermined: str = ""
     given: str = ""
     different_rows: int = 0
+    repeated_inputs: int = 0
     p_value: float = float("nan")
     structure: str = ""
     odd_rows: str = ""

@@ -23,7 +23,7 @@ from planted.methods._recovery import Recovery, Start
 from planted.methods._refine import finish
 from planted.methods._refits import refits_of, unsettled
 from planted.methods._residual_test import residual_p_value
-from planted.methods._row_facts import confirmed, exchangeable, thin_neuron
+from planted.methods._row_facts import confirmed, exchangeable, repeated_inputs, thin_neuron
 from planted.methods._shortest import shortest_along_open
 from planted.methods._smaller import fewer_neurons
 from planted.methods._spare import spare_neurons
@@ -67,11 +67,11 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     errors, needed = about.uncertainty, about.n_parameters
     # The rows determine the matrix of a quadratic network whatever its rank, and it the network up to symmetry.
     unique = bool(start.details.get("unique"))
-    undetermined, open_ = "" if unique else about.undetermined, []
+    undetermined, open_, instead = "" if unique else about.undetermined, [], ""
     if exact and not undetermined:
         canonical = None if errors is None else errors.network
         exchange = exchangeable(canonical if isinstance(canonical, Network) else network, survey.X)
-        undetermined, open_ = exchange.words, list(exchange.neurons)
+        undetermined, open_, instead = exchange.words, list(exchange.neurons), exchange.advice
     dependence = about.remedy
     if undetermined and not dependence:
         dependence = dependence_advice(survey, problem.free, problem.names)
@@ -99,7 +99,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         undetermined=limit.reason or undetermined or unknown,
         different_rows=round(data.number) if data.counted else len(data.y),
         given=about.given or _without_biases(problem) or (_linear_neurons(network) if exact else ""),
-        remedy=dependence or limit.advice or ("" if undetermined else _drop_for_biases(problem)),
+        remedy=dependence or limit.advice or (instead if undetermined else _drop_for_biases(problem)),
+        repeated_inputs=repeated_inputs(survey.X, survey.weight),
         p_value=p_value,
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         odd_rows="" if exact else _odd_rows(network, data),

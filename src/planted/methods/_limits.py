@@ -37,7 +37,7 @@ PENALTY = "keep weights finite with a penalty such as alpha=0.001"
 
 @dataclass(frozen=True)
 class Limit:
-    """What a network has run to, in words, and what to do about it, in one sentence; both empty if to nothing.
+    """What a network has run to, in words, and what to do about it, in one sentence; empty if to nothing.
 
     Of an `endless` one the predictions have no end, not the weights alone.
     """
@@ -69,9 +69,8 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool, survey:
     numbers = neuron_numbers(network, X)
     open_ = open_neurons_of(errors)
     several = network.n_hidden > 1
-    # Whether fewer neurons explain real targets as well is measured, and said instead of this where they do.
-    fewer = [f"ask for n_hidden={network.n_hidden - 1}"] if labels and several else []
-    remedies = ["give more rows", *fewer, *([PENALTY] if labels else [])]
+    # Of labels; whether fewer neurons explain real targets as well is measured, and said instead where they do.
+    remedies = ["give more rows", *([f"ask for n_hidden={network.n_hidden - 1}"] if several else []), PENALTY]
     z = network.preactivations(X)
     value = network.activation(z)
     if labels and np.abs(network.predict(X)).max() > DIVERGED:
@@ -85,15 +84,18 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool, survey:
     rows = np.column_stack([network.weights * X.std(axis=0), z.mean(axis=0)])
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-300)[:, None]
     for i, j in combinations(open_, 2):
-        if abs(float(unit[i] @ unit[j])) > _COSINE:
+        cosine = float(unit[i] @ unit[j])
+        if abs(cosine) > _COSINE:
             first, second = sorted(numbers[k] for k in (i, j))
+            alike = "all but coincide" if cosine > 0 else "are all but opposite"
             words = ", and their outputs cancel" if _opposed(network, value, i, j) else ""
-            return Limit(f"neurons {first} and {second} all but coincide{words}", _sentence(remedies))
+            advice = _sentence(remedies) if labels else ""
+            return Limit(f"neurons {first} and {second} {alike}{words}", advice)
     for i in open_:
         if not _straight(z[:, i], value[:, i]):
             continue
         if survey is None or not _bent(network, value, i, survey):
-            linear = [_without_linear(network)] if survey is not None else remedies
+            linear = remedies if labels else [_without_linear(network)]
             instead = linear if several else [f"use {'logistic' if labels else 'linear'} regression"]
             return Limit(f"neuron {numbers[i]} is linear in these rows", _sentence(instead))
         power = _power(z[:, i], value[:, i])
@@ -103,7 +105,8 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool, survey:
     for i in open_:
         if _exponential(network, z[:, i], value[:, i]):
             tail = f"the tail of neuron {numbers[i]}, which is an exponential function with any output"
-            return Limit(f"these rows have only {tail}", _sentence(remedies))
+            other = "Take it as an exponential function, or give rows where it would not be one."
+            return Limit(f"these rows have only {tail}", _sentence(remedies) if labels else other)
         if _steep(network, z[:, i], value[:, i]):
             limit = _steep_limit(network, numbers[i])
             return replace(limit, advice=_sentence(remedies)) if labels else limit

@@ -135,18 +135,20 @@ def _status(facts: Facts) -> tuple[str, str, str]:
             left += f"; {_WITHOUT_NEURONS[facts.without_neurons]}"
         return (
             "ambiguous",
-            f"{left}, but the rows do not determine the weights: {facts.undetermined}",
-            facts.remedy or f"Give {_or_fewer(facts, 'more rows in general position')}.",
+            f"{left}, but the rows do not determine the weights: {facts.undetermined}{_beside_open(facts)}",
+            _remedy(facts),
         )
     if facts.scarce:
         if facts.thin and facts.counting_rows >= MARGIN * facts.n_parameters:
             return "ambiguous", f"{left}, but {facts.thin}", f"Give more rows {_or_fewer(facts, 'that reach it')}."
         one, several = "distinct row that counts hardly exceeds", "distinct rows that count hardly exceed"
         counting = count_of(facts.counting_rows, one, several)
+        asked = int(np.ceil(max(MARGIN * facts.n_parameters, facts.n_parameters + SPARE)))
         return (
             "ambiguous",
-            f"{left}, but {counting} the {count_of(facts.n_parameters, 'number')} to be determined",
-            f"Give at least {int(np.ceil(max(MARGIN * facts.n_parameters, facts.n_parameters + SPARE)))} such rows.",
+            f"{left}, but {counting} the {count_of(facts.n_parameters, 'number')} to be determined"
+            f"{_beside_open(facts)}",
+            _remedy(facts) if _beside_open(facts) else f"Give at least {asked} such rows.",
         )
     if facts.explained and facts.precision > PRECISE:
         return (
@@ -158,7 +160,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     if facts.explained:
         words = f"the network explains every row to rounding, and {facts.counting_rows} distinct rows determine it"
         words += f" {facts.given}" if facts.given else ""
-        if facts.n_hidden and facts.linear_loss <= EXACT:
+        if _linear_as_well(facts):
             words += "; so does one linear function, for which no neuron is needed"
         return "recovered", words, ""
     if facts.without_neurons and (facts.crowded or not tested):
@@ -185,6 +187,31 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     advice = "" if facts.labels or not others else f"If the data has no noise, try {' or '.join(others)}."
     advice = facts.remedy or advice
     return "estimated", f"{_share(facts)}; {rest}{noise}", advice
+
+
+def _linear_as_well(facts: Facts) -> bool:
+    """Whether a linear function explains every row, as the network does."""
+    return bool(facts.explained and facts.n_hidden and facts.linear_loss <= EXACT)
+
+
+def _beside_open(facts: Facts) -> str:
+    """What else is said of weights that the rows leave open: a linear function is as good, or more rows are no help."""
+    if _linear_as_well(facts):
+        return f"; {_WITHOUT_NEURONS['linear']}"
+    if facts.remedy or not facts.repeated_inputs:
+        return ""
+    return f"; more rows may not help, since each of the {facts.repeated_inputs:,} distinct inputs came more than once"
+
+
+def _remedy(facts: Facts) -> str:
+    """What to do about weights that the rows leave open."""
+    if _linear_as_well(facts):
+        return "Use linear regression."
+    rows = "Give more rows in general position"
+    if facts.repeated_inputs:
+        rows = "Take the network as one of several that explain these rows, or give rows with other inputs"
+    # Whether fewer neurons explain every real target is measured, and said instead where they do.
+    return facts.remedy or f"{rows if facts.explained and not facts.filters else _or_fewer(facts, rows)}."
 
 
 def _together(facts: Facts) -> str:
