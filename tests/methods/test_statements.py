@@ -618,6 +618,21 @@ def test_noise_beside_neurons_that_cancel_is_not_called_rounding():
     assert _odd_rows(network, Observations(X, clean + 0.1 * (np.arange(400) < 3))) == "3 of 400 rows"
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_an_approximation_are_not_apart(seed):
+    """Residuals of every size, of which some are above what rounding makes of a row."""
+    draws = np.random.default_rng(seed)
+    X = draws.standard_normal((300, 2))
+    network = Network([[1.0, 0.0]], [1.0], "tanh")
+    wrong = network.predict(X) + 1e-6 * draws.standard_t(3, 300)
+    assert 0 < np.sum(np.abs(wrong - network.predict(X)) > 1e-5) < 15
+    assert _odd_rows(network, Observations(X, wrong)) == ""
+    close = network.predict(X) + 1e-8 * draws.standard_t(3, 300)
+    assert _odd_rows(network, Observations(X, close)) == ""
+    close[:3] += 0.1
+    assert _odd_rows(network, Observations(X, close)) == "3 of 300 rows"
+
+
 @pytest.mark.parametrize("seed", [21, 22])
 def test_neurons_that_few_rows_cannot_determine_are_not_compared(seed):
     """They explained every row of a linear function by chance: more numbers than rows to fit."""

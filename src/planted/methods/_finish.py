@@ -37,6 +37,8 @@ from planted.rows import ChunkedRows, Survey
 _BLOCK = 65_536
 # The share of rows up to which what is left in them alone is no noise.
 _FEW_ROWS = 0.05
+# The factor by which what is left in them exceeds what is left in any other row.
+_APART = 100.0
 # Targets of which each is named.
 _LISTED = 4
 
@@ -201,6 +203,8 @@ def _drop_for_biases(problem: Problem) -> str:
 def _odd_rows(network: Network, data: Observations) -> str:
     """How many rows are not explained where all but a few are, to rounding, in words: noise would be in every row.
 
+    They are orders of magnitude apart from the others: an approximation leaves residuals of every size.
+
     >>> X = np.linspace(-1, 1, 100)[:, None]
     >>> _odd_rows(Network([[1.0]], [1.0]), Observations(X, np.maximum(X[:, 0], 0) + (X[:, 0] < -0.97)))
     '2 of 100 rows'
@@ -210,8 +214,12 @@ def _odd_rows(network: Network, data: Observations) -> str:
     # Beside neurons that nearly cancel noise looks like rounding: beside the targets it does not.
     spread = np.maximum(np.std(data.y, axis=0), 1e-300)
     beside = np.max((np.abs(network.predict(data.X) - data.y) / spread).reshape(len(data.X), -1), axis=1)
-    left = int(np.sum(np.maximum(residual_sizes(network, data.X, data.y), beside) > ROW_EXACT))
-    return f"{left:,} of {len(data.X):,} rows" if 0 < left <= _FEW_ROWS * len(data.X) else ""
+    sizes = np.maximum(residual_sizes(network, data.X, data.y), beside)
+    odd = sizes > ROW_EXACT
+    left = int(np.sum(odd))
+    if not 0 < left <= _FEW_ROWS * len(data.X) or np.min(sizes[odd]) < _APART * np.max(sizes[~odd]):
+        return ""
+    return f"{left:,} of {len(data.X):,} rows"
 
 
 def target_squares(problem: Problem, network: Network) -> np.ndarray | None:
