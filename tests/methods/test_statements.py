@@ -624,8 +624,9 @@ def test_rows_of_an_approximation_are_not_apart(seed):
     draws = np.random.default_rng(seed)
     X = draws.standard_normal((300, 2))
     network = Network([[1.0, 0.0]], [1.0], "tanh")
-    wrong = network.predict(X) + 1e-6 * draws.standard_t(3, 300)
-    assert 0 < np.sum(np.abs(wrong - network.predict(X)) > 1e-5) < 15
+    left = np.geomspace(1e-9, 2e-6, 300)
+    left[-5:] = 2e-5
+    wrong = network.predict(X) + left
     assert _odd_rows(network, Observations(X, wrong)) == ""
     close = network.predict(X) + 1e-8 * draws.standard_t(3, 300)
     assert _odd_rows(network, Observations(X, close)) == ""
@@ -669,3 +670,26 @@ def test_more_rows_are_no_advice_where_all_inputs_have_been_seen(noise):
     assert result.advice.startswith("Take the network as one of several that explain these rows")
     apart = bits + 0.3 * draws.standard_normal(bits.shape)
     assert "may not help" not in est.fit(apart, apart[:, 0] * apart[:, 1] + apart[:, 2]).result_.reason
+
+
+@pytest.mark.parametrize("state", range(3))
+def test_neurons_that_explain_nothing_are_not_called_as_good_as_others(state):
+    """Four distinct rows, of which none can be left out."""
+    X = np.random.default_rng(1).integers(0, 2, (200, 2)).astype(float)
+    y = (X[:, 0] != X[:, 1]) * 1.0
+    est = PlantedRegressor(2, "relu", random_state=state).fit(X, y)
+    assert "explains the rows left out as well" not in est.result_.reason
+    assert est.score(X, y) > 0.999999 or est.result_.advice.startswith("Try another random_state")
+    alone = PlantedRegressor(1, "relu", random_state=state).fit(X, y).result_
+    assert "4 distinct rows are too few" in alone.reason
+    assert "rows that are equal count as one" in alone.reason
+    assert alone.advice == "Give rows with other inputs, or, if there is no noise, ask for more neurons."
+
+
+@pytest.mark.parametrize("state", range(3))
+def test_rows_without_noise_whose_inputs_all_came_before_are_not_asked_for_again(state):
+    bits = np.random.default_rng(state).integers(0, 2, (200, 2)).astype(float)
+    y = (bits[:, 0] != bits[:, 1]) * 1.0
+    result = PlantedRegressor(random_state=state).fit(bits, y).result_
+    assert result.advice == "Give rows with other inputs, or, if there is no noise, set n_hidden."
+    assert PlantedRegressor(2, random_state=state).fit(bits, y).score(bits, y) > 0.999999

@@ -210,8 +210,12 @@ def _remedy(facts: Facts) -> str:
     rows = "Give more rows in general position"
     if facts.repeated_inputs:
         rows = "Take the network as one of several that explain these rows, or give rows with other inputs"
+    if facts.remedy:
+        return facts.remedy
+    if not (facts.explained or facts.labels or facts.filters) and 0 < facts.different_rows <= facts.n_parameters:
+        return "Try another random_state, since so many numbers can explain so few rows."
     # Whether fewer neurons explain every real target is measured, and said instead where they do.
-    return facts.remedy or f"{rows if facts.explained and not facts.filters else _or_fewer(facts, rows)}."
+    return f"{rows if facts.explained and not facts.filters else _or_fewer(facts, rows)}."
 
 
 def _together(facts: Facts) -> str:
@@ -263,6 +267,9 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     own = f"{measure} {gain(facts.network_loss)}"
     if not facts.explained and "mean" in facts.unbeaten and not facts.linear_tells:
         wanted = "more rows" if facts.linear_p_value < LEVEL else "other inputs, or more rows"
+        if facts.repeated_inputs and facts.different_rows < TELLING_ROWS:
+            more = "ask for more neurons" if facts.n_hidden else "set n_hidden"
+            wanted = f"rows with other inputs, or, if there is no noise, {more}"
         rival = "the classes' shares" if facts.labels else "the mean"
         if facts.without_neurons:
             nothing = _NOTHING.format(rival if facts.labels else "their mean")
@@ -311,7 +318,8 @@ def _dependence(facts: Facts) -> str:
             f"better than chance would (p = {facts.linear_p_value:.1g}, level {LEVEL:g})"
         )
     if 0 < facts.different_rows < TELLING_ROWS:
-        return f"{facts.different_rows} distinct rows are too few to tell a dependence on the inputs from noise"
+        equal = ", as rows that are equal count as one" if facts.repeated_inputs else ""
+        return f"{facts.different_rows} distinct rows are too few to tell a dependence on the inputs from noise{equal}"
     if facts.crowded or best < (1 - WORTH) * facts.mean_loss:
         return "these rows are too few to tell a dependence on the inputs from noise"
     if facts.late or not np.isfinite(facts.linear_p_value + facts.p_value):
