@@ -147,6 +147,8 @@ class Facts:
         Which few rows make most of the squared residuals, in words; empty if none do.
     neighbours : float
         Correlation of what rows that follow one another say of the parameters; zero if it is small or may be chance.
+    in_order : str
+        An input that only grows or falls from row to row, where neighbours go together; empty if there is none.
     unfinished : str
         Which search had not reached its minimum, in words; empty if it had.
     noise : str
@@ -211,6 +213,7 @@ class Facts:
     odd_rows: str = ""
     far_rows: str = ""
     neighbours: float = 0.0
+    in_order: str = ""
     unfinished: str = ""
     noise: str = ""
     remark: str = ""

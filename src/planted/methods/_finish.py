@@ -16,7 +16,7 @@ from planted.methods._errors import errors_of
 from planted.methods._facts import EXACT, LEVEL, ROUNDED, ROW_EXACT, Facts, TargetLosses, crowded
 from planted.methods._heavy_tails import far_rows
 from planted.methods._limits import Limit, limit_of, steep_neurons
-from planted.methods._neighbours import neighbours_correlation
+from planted.methods._neighbours import input_in_order, neighbours_correlation
 from planted.methods._observations import Observations, observations
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
@@ -95,6 +95,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     enough = 0 if smaller is None or smaller is network else smaller.n_hidden
     if enough and smaller is not None and errors is not None:
         open_ += spare_neurons(errors, smaller, survey.X)
+    in_turn = survey.complete and not exact
+    neighbours = neighbours_correlation(network, data, intercept=intercept) if in_turn else 0.0
     facts = Facts(
         relative_loss=relative,
         largest_residual=worst_row(problem, network) if exact else np.inf,
@@ -109,7 +111,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         odd_rows="" if exact else _odd_rows(network, data),
         far_rows="" if exact else far_rows(network, data),
-        neighbours=neighbours_correlation(network, data, intercept=intercept) if survey.complete and not exact else 0.0,
+        neighbours=neighbours,
+        in_order=input_in_order(data.X, problem.names) if neighbours else "",
         noise=noise_words(done.loss, squares, problem.units, few.n_rows, needed) + about.words,
         remark="; ".join(remark for remark in remarks if remark),
         agreeing_runs=start.details.get("agreeing_runs"),

@@ -65,7 +65,7 @@ _UNMEASURED = {
     "rivals": "whether logistic regression predicts as well",
     "fewer": "whether fewer neurons would do",
 }
-_APART = "Give what neighbouring rows have in common, such as the time, as an input, or rows that are further apart."
+_APPROXIMATE = "Take the network as an approximation, or use another kind of model."
 _NOTHING = "nothing that was tried explains held-out rows clearly better than {}"
 _WITHOUT_NEURONS = {
     "linear": "one linear function explains this, no neuron is needed",
@@ -119,8 +119,8 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         if facts.labels and _loses_to_linear(facts):
             share = f"{_beside_linear(facts)}; {share}"
         if facts.neighbours:
-            cause = f"{cause}; {_together(facts)}, which may look like structure"
-            advice = f"{advice} {_APART}".lstrip()
+            cause = f"{cause}; {_together(facts)}{'' if facts.in_order else ', which may look like structure'}"
+            advice = advice if facts.in_order else f"{advice} {_apart(facts)}".lstrip()
         if facts.relative_loss > 1:
             return "misfit", f"{share}; {cause}", advice
         return "misfit", f"{share}, but {evidence}: {cause}", advice
@@ -175,7 +175,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
             "ambiguous",
             f"{_share(facts)}, but {_together(facts)}: the rows are worth fewer independent ones, and tests, scores of "
             "rows left out and standard errors do not allow for that",
-            _APART,
+            _apart(facts),
         )
     if tested:
         rest = f"no structure was found in what is left (p = {facts.p_value:.2g}, level {LEVEL:g})"
@@ -220,10 +220,20 @@ def _remedy(facts: Facts) -> str:
 
 def _together(facts: Facts) -> str:
     """That rows which follow one another are not independent, in words."""
+    common = "have errors in common, as in a time series"
+    if facts.in_order:
+        common = f"have errors in common, or more to do with {facts.in_order}, in whose order they are"
     return (
-        "rows that follow one another have errors in common, as in a time series (what they say of the network has a "
-        f"correlation of {facts.neighbours:.2g})"
+        f"rows that follow one another {common} (what they say of the network has a correlation of "
+        f"{facts.neighbours:.2g})"
     )
+
+
+def _apart(facts: Facts) -> str:
+    """What to do about rows that follow one another and are not independent."""
+    common = f"beside {facts.in_order}, such as a season," if facts.in_order else "such as the time,"
+    comma = "" if facts.in_order else ","
+    return f"Give what neighbouring rows have in common{comma} {common} as an input, or rows that are further apart."
 
 
 def _others(facts: Facts) -> list[str]:
@@ -273,7 +283,8 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         rival = "the classes' shares" if facts.labels else "the mean"
         if facts.without_neurons:
             nothing = _NOTHING.format(rival if facts.labels else "their mean")
-            return f"{nothing}: {_dependence(facts)}", f"Give {wanted}."
+            advice = _apart(facts) if facts.neighbours else f"Give {wanted}."
+            return f"{nothing}: {_dependence(facts)}", advice
         word = "worse than" if facts.network_loss > facts.mean_loss else "not clearly better than"
         return (
             f"on rows left out the network is {word} {rival} ({own}, {rival} {gain(facts.mean_loss)}): "
@@ -317,6 +328,8 @@ def _dependence(facts: Facts) -> str:
             "what these rows depend on was not found, but they are not only noise, since a linear function fits them "
             f"better than chance would (p = {facts.linear_p_value:.1g}, level {LEVEL:g})"
         )
+    if facts.neighbours:
+        return f"{_together(facts)}, and what that is was not found"
     if 0 < facts.different_rows < TELLING_ROWS:
         equal = ", as rows that are equal count as one" if facts.repeated_inputs else ""
         return f"{facts.different_rows} distinct rows are too few to tell a dependence on the inputs from noise{equal}"
@@ -374,13 +387,13 @@ def _cause(facts: Facts) -> tuple[str, str]:
         )
     if facts.neighbours or facts.far_rows:
         so = "" if facts.neighbours else ": a few rows far off hide what is missing, if anything is"
-        return f"{none} (at best {_refitted(facts, cause)}){so}", ""
+        return f"{none} (at best {_refitted(facts, cause)}){so}", _APPROXIMATE if facts.in_order else ""
     so = "): the rows hardly come from such a network"
     if cause.after < (1 - WORTH) * cause.before:
         so = ", a difference within its error): these rows are too few to tell what is missing"
     return (
         f"{none} (at best {_refitted(facts, cause)}{so}",
-        "Take the network as an approximation, or use another kind of model.",
+        _APPROXIMATE,
     )
 
 
