@@ -347,6 +347,14 @@ def test_scores_of_refits_say_what_they_are_of():
     assert "R² 0.9 instead of 0.6, both refitted to a part of the rows and scored on the rest" in reason
 
 
+@pytest.mark.parametrize(("before", "after"), [(1.4e-4, 1.1e-5), (3e-4, 2e-4), (6e-4, 1e-9)])
+def test_scores_that_differ_are_written_differently(before, after):
+    verdict = judge(Facts(before, np.inf, 900, 5, p_value=0.0, n_hidden=1, cause=Cause("width", "2", before, after)))
+    first, second = re.search(r"R² (.+) instead of (.+), both refitted", verdict.reason).groups()
+    assert "R² 1 instead" not in verdict.reason
+    assert first != second
+
+
 def test_compared_networks_know_their_rivals():
     y = TANH.predict(X) + 0.1 * NOISE
     shown = compared(LeftOut.of(Observations(X, y), 300), TANH, 8, intercept=False)
