@@ -701,3 +701,15 @@ def test_rows_without_noise_whose_inputs_all_came_before_are_not_asked_for_again
     result = PlantedRegressor(random_state=state).fit(bits, y).result_
     assert result.advice == "Give rows with other inputs, or, if there is no noise, set n_hidden."
     assert PlantedRegressor(2, random_state=state).fit(bits, y).score(bits, y) > 0.999999
+
+
+@pytest.mark.parametrize(
+    ("activation", "n_hidden"), [("tanh", 1), ("tanh", 2), ("relu", 3), ("quadratic", 1), ("sigmoid", 3)]
+)
+def test_a_linear_function_that_explains_all_is_advised_whatever_the_network_does(activation, n_hidden):
+    for seed in (3, 4):
+        rows = np.random.default_rng(seed).standard_normal((300, 2))
+        y = rows @ [1.0, 2.0] + 0.1
+        result = PlantedRegressor(n_hidden, activation, random_state=0).fit(rows, y).result_
+        assert result.status == "recovered" or result.advice == "Use linear regression."
+        assert "no neuron is needed" in result.reason

@@ -115,6 +115,8 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         evidence = "" if facts.explained else facts.structure
         evidence = evidence or f"the residuals have structure (p = {facts.p_value:.1g}, level {LEVEL:g})"
         cause, advice = _cause(facts) if not facts.without_neurons else _nothing_better(facts)
+        if _linear_as_well(facts):
+            cause, advice = _WITHOUT_NEURONS["linear"], "Use linear regression."
         share = _share(facts)
         if facts.labels and _loses_to_linear(facts):
             share = f"{_beside_linear(facts)}; {share}"
@@ -190,8 +192,8 @@ def _status(facts: Facts) -> tuple[str, str, str]:
 
 
 def _linear_as_well(facts: Facts) -> bool:
-    """Whether a linear function explains every row, as the network does."""
-    return bool(facts.explained and facts.n_hidden and facts.linear_loss <= EXACT)
+    """Whether a linear function explains every row, so that no neuron is needed."""
+    return bool(facts.n_hidden and not facts.labels and facts.linear_loss <= EXACT)
 
 
 def _beside_open(facts: Facts) -> str:
@@ -303,7 +305,10 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         enough = count_of(facts.enough_neurons, "neuron explains", "distinct neurons explain")
         one, several = f"of {facts.n_hidden} is", f"of {facts.n_hidden} are"
         others = count_of(facts.n_hidden - facts.enough_neurons, one, several)
-        return f"{enough} {left}: the other {others} not determined", f"Ask for n_hidden={facts.enough_neurons}."
+        words = f"{enough} {left}: the other {others} not determined"
+        if _linear_as_well(facts):
+            return f"{words}; {_WITHOUT_NEURONS['linear']}", "Use linear regression."
+        return words, f"Ask for n_hidden={facts.enough_neurons}."
     return None
 
 
