@@ -439,3 +439,27 @@ def test_every_activation_that_held_out_rows_do_not_clearly_tell_apart_is_named(
     for errors, named in ((1.5, True), (3.0, False)):
         other.squares = chosen.squares + errors / np.sqrt(len(sign)) + sign
         assert ("do not tell it from silu" in contest.table_of(chosen).reason) is named
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounding_is_no_part_that_is_missed_and_no_structure(seed):
+    """Beyond a kink lie rows too few to be held out: all rows together are explained with an intercept and without."""
+    X = rows(600, seed=seed)
+    far = np.sort(X[:, 1])[-6]
+    contest = _Contest(Problem.of(X, X[:, 0] + 20 * np.maximum(X[:, 1] - far, 0), 1), Question())
+    relu = families()[0]
+    for fold in range(len(contest.table.folds)):
+        path = contest.path(relu, fold)
+        path.begin(path.table.space(True).hidden(np.array([[0.0, 1.0, 0.0]]), np.array([-far])))
+    free = [Free(bias=True, intercept=with_it, skip=True) for with_it in (False, True)]
+    small, full = (contest.entry(relu, relu.members[0], 1, one) for one in free)
+    losses = [contest.on_all(entry).loss for entry in (small, full)]
+    assert max(losses) < 1e-20
+    assert contest.needed(1e-28, 1e-30, 1, full.numbers) == 1
+    assert contest.needed(1e-2, 1e-30, 1, full.numbers) < 1e-9
+    for entry in (small, full):
+        # As if rows held out had not been explained.
+        entry.squares = entry.squares + 0.01
+        assert contest.p_value(entry) == 1
+        assert not contest.structured(entry)
+    assert contest.criterion(small) < contest.criterion(full)

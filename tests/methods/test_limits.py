@@ -12,7 +12,7 @@ from planted.certificates import uncertainty
 from planted.methods import Free, LabelProblem, Problem, Start, recover
 from planted.methods._collinear import dependence_advice
 from planted.methods._label_held_out import _linear_losses
-from planted.methods._limits import limit_of
+from planted.methods._limits import Limit, limit_of
 from planted.methods._logistic import Logistic
 from planted.methods._row_facts import neuron_numbers
 from planted.objectives import LogisticLikelihood, Squared
@@ -77,7 +77,7 @@ def test_outputs_of_one_sign_do_not_cancel_and_fewer_neurons_are_no_advice(outpu
     loss = Squared(X, network.predict(X), activation="tanh")
     limit = limit_of(X, uncertainty(loss, loss.model.params(network)), labels=False)
     assert limit.reason == f"neurons 1 and 2 all but coincide{cancel}"
-    assert limit.advice == "Give more rows."
+    assert limit.advice == ""
 
 
 def test_neurons_are_called_what_the_table_calls_them():
@@ -197,3 +197,42 @@ def test_neurons_coincide_in_the_rows_whatever_the_units_and_the_origin_of_input
     errors = uncertainty(loss, loss.model.params(network))
     left_open = replace(errors, errors=errors.errors | {"weights": np.full((2, 2), np.inf)})
     assert "coincide" not in limit_of(inputs, left_open, labels=True).reason
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_small_neuron_whose_linear_part_cancels_is_no_linear_function(seed):
+    """Beside a linear part a short neuron with a large output is a cubic function, of which a line explains little."""
+    draws = np.random.default_rng(seed)
+    x = draws.standard_normal((300, 1))
+    y = x[:, 0] ** 3 - x[:, 0] + 0.1 * draws.standard_normal(300)
+    start = Network([[1e-3]], [-3e9], "tanh", skip=[3e6 - 1])
+    found = recover(Problem.of(x, y, 1, "tanh", free=Free(skip=True)), Start(start, "squared"), 0.0).verdict
+    assert "neuron 1 is a cubic function in these rows" in found.reason
+    assert found.advice.startswith("Take it as a cubic function")
+
+
+def test_a_linear_neuron_beside_others_is_a_linear_part():
+    network = Network([[1e-5, 2e-5], [0.0, 3.0]], [1e5, 1.0], "tanh")
+    y = network.predict(X) + 0.05 * np.random.default_rng(1).standard_normal(400)
+    loss = Squared(X, y, activation="tanh")
+    limit = limit_of(X, uncertainty(loss, loss.model.params(network)), labels=False, survey=Survey.of(X, y))
+    assert limit == Limit("neuron 1 is linear in these rows", "Ask for n_hidden=1 and fit_skip=True.")
+
+
+def test_neurons_of_opposite_weights_are_said_to_be_opposite():
+    network = Network([[1.0, 2.0], [-1.0, -2.0 - 1e-9]], [1.0, 3.0], "sigmoid", bias=[0.1, -0.1], intercept=0.0)
+    loss = Squared(X, network.predict(X), activation="sigmoid", bias=True, intercept=True)
+    limit = limit_of(X, uncertainty(loss, loss.model.params(network)), labels=False)
+    assert limit.reason == "neurons 1 and 2 are all but opposite, and their outputs cancel"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_a_tail_alone_are_to_be_taken_as_an_exponential_function(seed):
+    """More rows like these are of the tail, too."""
+    rows = np.random.default_rng(seed).standard_normal((300, 2))
+    start = Network([[1.0, 0.3]], [np.exp(20.0)], "softplus", bias=[-20.0], intercept=0.0)
+    y = start.predict(rows) + 0.1 * np.random.default_rng(seed + 10).standard_normal(300)
+    free = Free(bias=True, intercept=True)
+    found = recover(Problem.of(rows, y, 1, "softplus", free=free), Start(start, "squared"), 0.0).verdict
+    assert "these rows have only the tail of neuron 1" in found.reason
+    assert found.advice == "Take it as an exponential function, or give rows where it would not be one."

@@ -10,7 +10,7 @@ import pytest
 from planted import Network, PlantedRegressor
 from planted.methods import Facts, Observations, judge
 from planted.methods._facts import Cause
-from planted.methods._neighbours import neighbours_correlation
+from planted.methods._neighbours import input_in_order, neighbours_correlation
 
 RNG = np.random.default_rng(0)
 LINE = Network(np.zeros((0, 2)), np.zeros(0), skip=[1.0, 0.0])
@@ -76,3 +76,45 @@ def test_the_cause_of_a_misfit_is_not_put_down_to_the_network_where_rows_go_toge
     assert hardly not in far.reason
     assert "a few rows far off hide what is missing, if anything is; the 9 of 900 rows" in far.reason
     assert far.advice == "Look at the rows farthest off, and leave out those that are errors."
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_function_of_inputs_that_go_together_is_not_put_down_to_errors_in_common(seed):
+    """Of a series that comes back to where it was, rows far apart tell what the inputs do from what the time does."""
+    draws = np.random.default_rng(seed)
+    x, errors = draws.standard_normal((2, 1200))
+    for i in range(1, 1200):
+        x[i], errors[i] = 0.95 * x[i - 1] + 0.3 * x[i], 0.95 * errors[i - 1] + 0.3 * errors[i]
+    X = np.column_stack([x, np.zeros(1200)])
+    line = LINE.replace(intercept=0.0)
+    wave = np.sin(4 * x)
+    fit = np.polyfit(x, wave, 1)
+    assert neighbours_correlation(line, Observations(X, x + wave - np.polyval(fit, x)), intercept=True) == 0
+    assert neighbours_correlation(line, Observations(X, x + errors - errors.mean()), intercept=True) > 0.5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_season_is_not_only_noise(seed):
+    t = np.arange(240.0)[:, None]
+    wave = np.sin(2 * np.pi * t[:, 0] / 12)
+    y = wave + 0.1 * np.random.default_rng(seed).standard_normal(240)
+    flat = Network(np.zeros((0, 1)), np.zeros(0), intercept=y.mean())
+    together = neighbours_correlation(flat, Observations(t, y), intercept=True)
+    facts = Facts(1.0, np.inf, 240, 1, p_value=0.5, without_neurons="constant", unbeaten=("mean",), network_loss=1.0,
+                  linear_loss=1.0, mean_loss=1.0, linear_p_value=0.5)  # fmt: skip
+    assert "only noise" in judge(facts).reason
+    verdict = judge(replace(facts, neighbours=together, in_order=input_in_order(t, ("month",))))
+    assert "only noise" not in verdict.reason
+    assert "errors in common, or more to do with month, in whose order they are" in verdict.reason
+    assert "the time" not in verdict.advice
+    # The advice helps.
+    inputs = np.column_stack([t, wave, np.cos(2 * np.pi * t[:, 0] / 12)])
+    assert PlantedRegressor(random_state=0).fit(inputs, y).score(inputs, y) > 0.97
+
+
+def test_the_time_is_no_advice_where_rows_are_in_the_order_of_an_input():
+    facts = Facts(0.5, np.inf, 900, 5, p_value=0.0, n_hidden=1, cause=Cause("other", "", 0.5, 0.5), neighbours=0.5)
+    verdict = judge(replace(facts, in_order="x1"))
+    assert "errors in common, or more to do with x1" in verdict.reason
+    assert verdict.advice == "Take the network as an approximation, or use another kind of model."
+    assert "the time" in judge(facts).advice

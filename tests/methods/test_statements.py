@@ -347,6 +347,14 @@ def test_scores_of_refits_say_what_they_are_of():
     assert "R² 0.9 instead of 0.6, both refitted to a part of the rows and scored on the rest" in reason
 
 
+@pytest.mark.parametrize(("before", "after"), [(1.4e-4, 1.1e-5), (3e-4, 2e-4), (6e-4, 1e-9)])
+def test_scores_that_differ_are_written_differently(before, after):
+    verdict = judge(Facts(before, np.inf, 900, 5, p_value=0.0, n_hidden=1, cause=Cause("width", "2", before, after)))
+    first, second = re.search(r"R² (.+) instead of (.+), both refitted", verdict.reason).groups()
+    assert "R² 1 instead" not in verdict.reason
+    assert first != second
+
+
 def test_compared_networks_know_their_rivals():
     y = TANH.predict(X) + 0.1 * NOISE
     shown = compared(LeftOut.of(Observations(X, y), 300), TANH, 8, intercept=False)
@@ -618,6 +626,22 @@ def test_noise_beside_neurons_that_cancel_is_not_called_rounding():
     assert _odd_rows(network, Observations(X, clean + 0.1 * (np.arange(400) < 3))) == "3 of 400 rows"
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_an_approximation_are_not_apart(seed):
+    """Residuals of every size, of which some are above what rounding makes of a row."""
+    draws = np.random.default_rng(seed)
+    X = draws.standard_normal((300, 2))
+    network = Network([[1.0, 0.0]], [1.0], "tanh")
+    left = np.geomspace(1e-9, 2e-6, 300)
+    left[-5:] = 2e-5
+    wrong = network.predict(X) + left
+    assert _odd_rows(network, Observations(X, wrong)) == ""
+    close = network.predict(X) + 1e-8 * draws.standard_t(3, 300)
+    assert _odd_rows(network, Observations(X, close)) == ""
+    close[:3] += 0.1
+    assert _odd_rows(network, Observations(X, close)) == "3 of 300 rows"
+
+
 @pytest.mark.parametrize("seed", [21, 22])
 def test_neurons_that_few_rows_cannot_determine_are_not_compared(seed):
     """They explained every row of a linear function by chance: more numbers than rows to fit."""
@@ -639,3 +663,53 @@ def test_one_input_that_goes_with_the_target_is_seen_among_more_inputs_than_rows
     assert sum(linear_p_value(*table) < 0.05 for table in tables) <= 20
     est = PlantedRegressor(random_state=0).fit(X, X[:, 0] + 0.1 * draws.standard_normal(30))
     assert "they are not only noise" in est.result_.reason
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_more_rows_are_no_advice_where_all_inputs_have_been_seen(noise):
+    """Sixteen inputs, of which each came some twenty times, leave a direction of two quadratic neurons open."""
+    draws = np.random.default_rng(1)
+    bits = draws.integers(0, 2, (300, 4)).astype(float)
+    y = bits[:, 0] * bits[:, 1] + bits[:, 2] + noise * draws.standard_normal(300)
+    est = PlantedRegressor(1, "quadratic", fit_skip=True, fit_bias=False, random_state=0)
+    result = est.fit(bits, y).result_
+    assert result.status == "ambiguous"
+    assert "more rows may not help, since each of the 16 distinct inputs came more than once" in result.reason
+    assert result.advice.startswith("Take the network as one of several that explain these rows")
+    apart = bits + 0.3 * draws.standard_normal(bits.shape)
+    assert "may not help" not in est.fit(apart, apart[:, 0] * apart[:, 1] + apart[:, 2]).result_.reason
+
+
+@pytest.mark.parametrize("state", range(3))
+def test_neurons_that_explain_nothing_are_not_called_as_good_as_others(state):
+    """Four distinct rows, of which none can be left out."""
+    X = np.random.default_rng(1).integers(0, 2, (200, 2)).astype(float)
+    y = (X[:, 0] != X[:, 1]) * 1.0
+    est = PlantedRegressor(2, "relu", random_state=state).fit(X, y)
+    assert "explains the rows left out as well" not in est.result_.reason
+    assert est.score(X, y) > 0.999999 or est.result_.advice.startswith("Try another random_state")
+    alone = PlantedRegressor(1, "relu", random_state=state).fit(X, y).result_
+    assert "4 distinct rows are too few" in alone.reason
+    assert "rows that are equal count as one" in alone.reason
+    assert alone.advice == "Give rows with other inputs, or, if there is no noise, ask for more neurons."
+
+
+@pytest.mark.parametrize("state", range(3))
+def test_rows_without_noise_whose_inputs_all_came_before_are_not_asked_for_again(state):
+    bits = np.random.default_rng(state).integers(0, 2, (200, 2)).astype(float)
+    y = (bits[:, 0] != bits[:, 1]) * 1.0
+    result = PlantedRegressor(random_state=state).fit(bits, y).result_
+    assert result.advice == "Give rows with other inputs, or, if there is no noise, set n_hidden."
+    assert PlantedRegressor(2, random_state=state).fit(bits, y).score(bits, y) > 0.999999
+
+
+@pytest.mark.parametrize(
+    ("activation", "n_hidden"), [("tanh", 1), ("tanh", 2), ("relu", 3), ("quadratic", 1), ("sigmoid", 3)]
+)
+def test_a_linear_function_that_explains_all_is_advised_whatever_the_network_does(activation, n_hidden):
+    for seed in (3, 4):
+        rows = np.random.default_rng(seed).standard_normal((300, 2))
+        y = rows @ [1.0, 2.0] + 0.1
+        result = PlantedRegressor(n_hidden, activation, random_state=0).fit(rows, y).result_
+        assert result.status == "recovered" or result.advice == "Use linear regression."
+        assert "no neuron is needed" in result.reason

@@ -43,7 +43,8 @@ def without_end(problem: Any, network: Any, errors: Uncertainty | None) -> str:
         return off.reason.removeprefix("no finite minimiser: ")
     if errors is None or errors.determined or dependence_advice(problem.survey, problem.free, problem.names):
         return ""
-    return limit_of(problem.survey.X, errors, labels=labels).reason
+    survey = problem.survey
+    return limit_of(survey.X, errors, labels=labels, survey=None if labels else survey).reason
 
 
 def with_ends(certificate: Certificate, problem: Any, network: Any, errors: Uncertainty | None) -> Certificate:

@@ -352,9 +352,9 @@ class _Contest(Sizes):
         return chosen, [entry for entry in tying if prices[id(entry)] > enough]
 
     def criterion(self, entry: Entry) -> float:
-        """−2 log-likelihood on all rows, and ln(rows) a number."""
+        """−2 log-likelihood on all rows, and ln(rows) a number; of rounding any is as likely."""
         loss = self.on_all(entry).loss
-        return self.count * math.log(max(loss, 1e-300)) + entry.numbers * math.log(self.count)
+        return self.count * math.log(max(loss, EXACT)) + entry.numbers * math.log(self.count)
 
     # What is said.
 

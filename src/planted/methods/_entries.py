@@ -11,7 +11,7 @@ from scipy.stats import f as fisher
 from planted.activations import Activation
 from planted.methods._choice import Candidate
 from planted.methods._comparison import Comparison, Entry
-from planted.methods._facts import LEVEL
+from planted.methods._facts import EXACT, LEVEL
 from planted.methods._families import Family, Member, families
 from planted.methods._observations import Observations
 from planted.methods._problem import Free, Problem
@@ -159,9 +159,12 @@ class Entries(Comparison):
         return entry
 
     def needed(self, small: float, large: float, parts: int, numbers: int) -> float:
-        """p-value of the F-test that parts which a candidate lacks are zero, from the losses with and without them."""
+        """p-value of the F-test that parts which a candidate lacks are zero, from the losses with and without them.
+
+        One that explains every row to rounding lacks nothing.
+        """
         freedom = len(self.table.y) * self.m - numbers
-        if parts <= 0 or small <= large or freedom <= 0 or large <= 0:
+        if small <= EXACT or parts <= 0 or small <= large or freedom <= 0 or large <= 0:
             return 1.0
         return float(fisher.sf((small - large) / parts / (large / freedom), parts, freedom))
 
@@ -170,7 +173,9 @@ class Entries(Comparison):
         return not self.exact(entry) and self.p_value(entry) < LEVEL
 
     def p_value(self, entry: Entry) -> float:
-        """Of the residual test of a candidate, fitted to all rows of the table."""
+        """Of the residual test of a candidate, fitted to all rows of the table; one where only rounding is left."""
+        if np.isnan(entry.p_value) and entry.family is not None and self.on_all(entry).loss <= EXACT:
+            entry.p_value = 1.0
         if np.isnan(entry.p_value):
             network = self.network(entry)
             y = self.table.y * self.table.scale

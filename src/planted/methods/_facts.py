@@ -127,6 +127,8 @@ class Facts:
     different_rows : int
         Rows that differ in an input or the target, of labels all rows, and all where equal inputs come with different
         targets; zero where they were not counted.
+    repeated_inputs : int
+        Distinct inputs, where each of them came more than once, so that more rows bring no others; zero otherwise.
     counting_rows : int
         Distinct rows in which some neuron is active; all rows where equal inputs come with different targets.
     n_parameters : int
@@ -145,6 +147,8 @@ class Facts:
         Which few rows make most of the squared residuals, in words; empty if none do.
     neighbours : float
         Correlation of what rows that follow one another say of the parameters; zero if it is small or may be chance.
+    in_order : str
+        An input that only grows or falls from row to row, where neighbours go together; empty if there is none.
     unfinished : str
         Which search had not reached its minimum, in words; empty if it had.
     noise : str
@@ -203,11 +207,13 @@ class Facts:
     undetermined: str = ""
     given: str = ""
     different_rows: int = 0
+    repeated_inputs: int = 0
     p_value: float = float("nan")
     structure: str = ""
     odd_rows: str = ""
     far_rows: str = ""
     neighbours: float = 0.0
+    in_order: str = ""
     unfinished: str = ""
     noise: str = ""
     remark: str = ""

@@ -16,14 +16,14 @@ from planted.methods._errors import errors_of
 from planted.methods._facts import EXACT, LEVEL, ROUNDED, ROW_EXACT, Facts, TargetLosses, crowded
 from planted.methods._heavy_tails import far_rows
 from planted.methods._limits import Limit, limit_of, steep_neurons
-from planted.methods._neighbours import neighbours_correlation
+from planted.methods._neighbours import input_in_order, neighbours_correlation
 from planted.methods._observations import Observations, observations
 from planted.methods._problem import Problem
 from planted.methods._recovery import Recovery, Start
 from planted.methods._refine import finish
 from planted.methods._refits import refits_of, unsettled
 from planted.methods._residual_test import residual_p_value
-from planted.methods._row_facts import confirmed, exchangeable, thin_neuron
+from planted.methods._row_facts import confirmed, exchangeable, repeated_inputs, thin_neuron
 from planted.methods._shortest import shortest_along_open
 from planted.methods._smaller import fewer_neurons
 from planted.methods._spare import spare_neurons
@@ -37,6 +37,8 @@ from planted.rows import ChunkedRows, Survey
 _BLOCK = 65_536
 # The share of rows up to which what is left in them alone is no noise.
 _FEW_ROWS = 0.05
+# The factor by which what is left in them exceeds what is left in any other row.
+_APART = 100.0
 # Targets of which each is named.
 _LISTED = 4
 
@@ -67,15 +69,16 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     errors, needed = about.uncertainty, about.n_parameters
     # The rows determine the matrix of a quadratic network whatever its rank, and it the network up to symmetry.
     unique = bool(start.details.get("unique"))
-    undetermined, open_ = "" if unique else about.undetermined, []
+    undetermined, open_, instead = "" if unique else about.undetermined, [], ""
     if exact and not undetermined:
         canonical = None if errors is None else errors.network
         exchange = exchangeable(canonical if isinstance(canonical, Network) else network, survey.X)
-        undetermined, open_ = exchange.words, list(exchange.neurons)
+        undetermined, open_, instead = exchange.words, list(exchange.neurons), exchange.advice
     dependence = about.remedy
     if undetermined and not dependence:
         dependence = dependence_advice(survey, problem.free, problem.names)
-    limit = limit_of(survey.X, errors, labels=False) if undetermined and not dependence else Limit()
+    ends = undetermined and not dependence
+    limit = limit_of(survey.X, errors, labels=False, survey=survey) if ends else Limit()
     why = dependence_words(survey, problem.free, problem.names) if dependence else ""
     undetermined = f"{why}, and {undetermined}" if why else undetermined
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
@@ -86,10 +89,14 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         refits = None if exact or structured else refits_of(problem, network, needed, few.n_rows)
         left, held = looked_at(refits or few, network, needed, intercept=intercept)
         unknown = "" if undetermined else unsettled(left, network, needed, errors, intercept)
-        smaller = network if unique or structured else fewer_neurons(problem, network, left, errors)
+        # Where no row can be left out, a network that does not explain all is no measure of others.
+        alone = unique or structured or (held is None and not exact)
+        smaller = network if alone else fewer_neurons(problem, network, left, errors)
     enough = 0 if smaller is None or smaller is network else smaller.n_hidden
     if enough and smaller is not None and errors is not None:
         open_ += spare_neurons(errors, smaller, survey.X)
+    in_turn = survey.complete and not exact
+    neighbours = neighbours_correlation(network, data, intercept=intercept) if in_turn else 0.0
     facts = Facts(
         relative_loss=relative,
         largest_residual=worst_row(problem, network) if exact else np.inf,
@@ -98,12 +105,14 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         undetermined=limit.reason or undetermined or unknown,
         different_rows=round(data.number) if data.counted else len(data.y),
         given=about.given or _without_biases(problem) or (_linear_neurons(network) if exact else ""),
-        remedy=dependence or limit.advice or ("" if undetermined else _drop_for_biases(problem)),
+        remedy=dependence or limit.advice or (instead if undetermined else _drop_for_biases(problem)),
+        repeated_inputs=repeated_inputs(survey.X, survey.weight),
         p_value=p_value,
         structure="it is worse than the mean" if relative > 1 + 1e-9 else "",
         odd_rows="" if exact else _odd_rows(network, data),
         far_rows="" if exact else far_rows(network, data),
-        neighbours=neighbours_correlation(network, data, intercept=intercept) if survey.complete and not exact else 0.0,
+        neighbours=neighbours,
+        in_order=input_in_order(data.X, problem.names) if neighbours else "",
         noise=noise_words(done.loss, squares, problem.units, few.n_rows, needed) + about.words,
         remark="; ".join(remark for remark in remarks if remark),
         agreeing_runs=start.details.get("agreeing_runs"),
@@ -199,6 +208,8 @@ def _drop_for_biases(problem: Problem) -> str:
 def _odd_rows(network: Network, data: Observations) -> str:
     """How many rows are not explained where all but a few are, to rounding, in words: noise would be in every row.
 
+    They are orders of magnitude apart from the others: an approximation leaves residuals of every size.
+
     >>> X = np.linspace(-1, 1, 100)[:, None]
     >>> _odd_rows(Network([[1.0]], [1.0]), Observations(X, np.maximum(X[:, 0], 0) + (X[:, 0] < -0.97)))
     '2 of 100 rows'
@@ -208,8 +219,12 @@ def _odd_rows(network: Network, data: Observations) -> str:
     # Beside neurons that nearly cancel noise looks like rounding: beside the targets it does not.
     spread = np.maximum(np.std(data.y, axis=0), 1e-300)
     beside = np.max((np.abs(network.predict(data.X) - data.y) / spread).reshape(len(data.X), -1), axis=1)
-    left = int(np.sum(np.maximum(residual_sizes(network, data.X, data.y), beside) > ROW_EXACT))
-    return f"{left:,} of {len(data.X):,} rows" if 0 < left <= _FEW_ROWS * len(data.X) else ""
+    sizes = np.maximum(residual_sizes(network, data.X, data.y), beside)
+    odd = sizes > ROW_EXACT
+    left = int(np.sum(odd))
+    if not 0 < left <= _FEW_ROWS * len(data.X) or np.min(sizes[odd]) < _APART * np.max(sizes[~odd]):
+        return ""
+    return f"{left:,} of {len(data.X):,} rows"
 
 
 def target_squares(problem: Problem, network: Network) -> np.ndarray | None:

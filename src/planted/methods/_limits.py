@@ -3,6 +3,7 @@ r"""Neurons that a fit has driven to an end of their parameters, where φ is a s
 Where rows ask for such a function, the loss has no finite minimiser, and no input is to blame:
 
     a φ(w·x/s)           is linear for s → ∞, with outputs a ∝ s,
+    a φ(w·x/s) + v·x     is quadratic or cubic, with a ∝ s² or s³ and v what cancels the linear part,
     a φ(w·x − s)         is exponential where the tail of φ is, with outputs that grow like its inverse,
     a φ(s w·x)           is a step, or with a ∝ 1/s a kink,
     a φ(w·x) − a φ(v·x)  is a derivative of φ for v → w, a → ∞,
@@ -18,22 +19,25 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+from scipy.stats import chi2
 
 from planted.certificates import Uncertainty
-from planted.methods._facts import DIVERGED
+from planted.methods._facts import DIVERGED, EXACT, LEVEL
 from planted.methods._row_facts import neuron_numbers
 from planted.networks import Network
+from planted.rows import Survey
 
 _NEAR = 0.01
 _COSINE = 0.999
 _FAR = 1e3
+_POWERS = {2: "quadratic", 3: "cubic"}
 PENALTY = "keep weights finite with a penalty such as alpha=0.001"
 """Advice for labels; this penalty is weak beside some hundred of them."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What a network has run to, in words, and what to do about it, in one sentence; both empty if to nothing.
+    """What a network has run to, in words, and what to do about it, in one sentence; empty if to nothing.
 
     Of an `endless` one the predictions have no end, not the weights alone.
     """
@@ -43,15 +47,19 @@ class Limit:
     endless: bool = False
 
 
-def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limit:
-    """The end to which neurons that rows X (n, d) leave open have run.
+def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool, survey: Survey | None = None) -> Limit:
+    """The end to which neurons that rows X (n, d) leave open have run; of real targets with the rows' survey.
+
+    A neuron is called linear only where a linear function in its place leaves as little of the targets.
 
     >>> from planted.certificates import uncertainty
     >>> from planted.objectives import Squared
     >>> X = np.random.default_rng(0).standard_normal((200, 2))
     >>> network = Network([[1e-4, 2e-4]], [1e4], "tanh")
-    >>> loss = Squared(X, X @ [1.0, 2.0] + 0.1, activation="tanh")
-    >>> limit = limit_of(X, uncertainty(loss, loss.model.params(network)), labels=False)
+    >>> y = X @ [1.0, 2.0]
+    >>> loss = Squared(X, y, activation="tanh")
+    >>> errors = uncertainty(loss, loss.model.params(network))
+    >>> limit = limit_of(X, errors, labels=False, survey=Survey.of(X, y))
     >>> limit.reason, limit.advice
     ('neuron 1 is linear in these rows', 'Use linear regression.')
     """
@@ -61,9 +69,8 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limi
     numbers = neuron_numbers(network, X)
     open_ = open_neurons_of(errors)
     several = network.n_hidden > 1
-    # Whether fewer neurons explain real targets as well is measured, and said instead of this where they do.
-    fewer = [f"ask for n_hidden={network.n_hidden - 1}"] if labels and several else []
-    remedies = ["give more rows", *fewer, *([PENALTY] if labels else [])]
+    # Of labels; whether fewer neurons explain real targets as well is measured, and said instead where they do.
+    remedies = ["give more rows", *([f"ask for n_hidden={network.n_hidden - 1}"] if several else []), PENALTY]
     z = network.preactivations(X)
     value = network.activation(z)
     if labels and np.abs(network.predict(X)).max() > DIVERGED:
@@ -77,18 +84,29 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limi
     rows = np.column_stack([network.weights * X.std(axis=0), z.mean(axis=0)])
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-300)[:, None]
     for i, j in combinations(open_, 2):
-        if abs(float(unit[i] @ unit[j])) > _COSINE:
+        cosine = float(unit[i] @ unit[j])
+        if abs(cosine) > _COSINE:
             first, second = sorted(numbers[k] for k in (i, j))
+            alike = "all but coincide" if cosine > 0 else "are all but opposite"
             words = ", and their outputs cancel" if _opposed(network, value, i, j) else ""
-            return Limit(f"neurons {first} and {second} all but coincide{words}", _sentence(remedies))
+            advice = _sentence(remedies) if labels else ""
+            return Limit(f"neurons {first} and {second} {alike}{words}", advice)
     for i in open_:
-        if _straight(z[:, i], value[:, i]):
-            instead = remedies if several else [f"use {'logistic' if labels else 'linear'} regression"]
+        if not _straight(z[:, i], value[:, i]):
+            continue
+        if survey is None or not _bent(network, value, i, survey):
+            linear = remedies if labels else [_without_linear(network)]
+            instead = linear if several else [f"use {'logistic' if labels else 'linear'} regression"]
             return Limit(f"neuron {numbers[i]} is linear in these rows", _sentence(instead))
+        power = _power(z[:, i], value[:, i])
+        if power:
+            words = f"neuron {numbers[i]} is a {power} function in these rows, with any weights that are small"
+            return Limit(words, f"Take it as a {power} function, or give rows farther out, where it would not be one.")
     for i in open_:
         if _exponential(network, z[:, i], value[:, i]):
             tail = f"the tail of neuron {numbers[i]}, which is an exponential function with any output"
-            return Limit(f"these rows have only {tail}", _sentence(remedies))
+            other = "Take it as an exponential function, or give rows where it would not be one."
+            return Limit(f"these rows have only {tail}", _sentence(remedies) if labels else other)
         if _steep(network, z[:, i], value[:, i]):
             limit = _steep_limit(network, numbers[i])
             return replace(limit, advice=_sentence(remedies)) if labels else limit
@@ -155,6 +173,44 @@ def _straight(x: np.ndarray, y: np.ndarray) -> bool:
     if not (np.std(x) > 0 and np.std(y) > 0):
         return False
     return bool(1 - np.corrcoef(x, y)[0, 1] ** 2 < _NEAR**2)
+
+
+def _without_linear(network: Network) -> str:
+    """What to ask for where one of several neurons is linear."""
+    fewer = f"ask for n_hidden={network.n_hidden - 1}"
+    return fewer if network.skip is not None else f"{fewer} and fit_skip=True"
+
+
+def _bent(network: Network, value: np.ndarray, i: int, survey: Survey) -> bool:
+    """Whether the rows show that neuron i, φ being value (n, k), is no linear function: without its bend more is left.
+
+    A likelihood-ratio test of the outputs of the other neurons beside any linear function.
+    """
+    n = len(survey.y)
+    weight = np.ones(n) if survey.weight is None else survey.weight / np.mean(survey.weight)
+    residual = survey.y.reshape(n, -1) - network.predict(survey.X).reshape(n, -1)
+    without = residual + value[:, i, None] * np.atleast_2d(network.output)[:, i]
+    columns = np.column_stack([survey.X, np.delete(value, i, axis=1)])
+    columns = columns - columns.mean(axis=0)
+    size = np.linalg.norm(columns, axis=0)
+    root = np.sqrt(weight)[:, None]
+    design = np.column_stack([np.ones(n), columns / np.where(size > 0, size, 1.0) * np.sqrt(n)]) * root
+    left = without * root - design @ np.linalg.lstsq(design, without * root, rcond=1e-12)[0]
+    least = EXACT * np.average((survey.y.reshape(n, -1) - np.mean(survey.y, axis=0)) ** 2, axis=0, weights=weight)
+    before, after = (np.mean(part**2, axis=0) + least + 1e-300 for part in (residual * root, left))
+    return bool(n * np.sum(np.log(after / before)) > chi2.isf(LEVEL, len(before)))
+
+
+def _power(z: np.ndarray, value: np.ndarray) -> str:
+    """What φ(z) = value (n,) is beside a linear function: the polynomial that comes within a small share of it."""
+    unit = (z - z.mean()) / z.std()
+    powers = np.vander(unit, max(_POWERS) + 1, increasing=True)
+
+    def left(degree: int) -> float:
+        some = powers[:, : degree + 1]
+        return float(np.std(value - some @ np.linalg.lstsq(some, value, rcond=None)[0]))
+
+    return next((name for degree, name in _POWERS.items() if left(degree) < _NEAR * left(1)), "")
 
 
 def _exponential(network: Network, z: np.ndarray, value: np.ndarray) -> bool:

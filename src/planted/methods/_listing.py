@@ -4,8 +4,8 @@ from __future__ import annotations
 
 REFITTED = "both refitted to a part of the rows and scored on the rest"
 """What scores of a cause are of, beside those of rows left out one by one."""
-# A relative loss beyond which it does not matter how large it is.
-_WORST = 11.0
+# Relative losses beyond which it does not matter how large one is, and between which three digits of the rest are 1.
+_WORST, _NINES, _ROUNDING = 11.0, 5e-4, 1e-15
 
 
 def listed(words: list[str]) -> str:
@@ -27,9 +27,11 @@ def penalised_words(alpha: float) -> str:
 
 
 def gain(loss: float) -> str:
-    """The share that a relative loss leaves explained.
+    """The share that a relative loss leaves explained, with as many nines as it has.
 
-    >>> gain(0.25), gain(2e3)
-    ('0.75', 'below −10')
+    >>> gain(0.25), gain(2e3), gain(1e-4)
+    ('0.75', 'below −10', '1 − 0.0001')
     """
+    if _ROUNDING < loss < _NINES:
+        return f"1 − {loss:.2g}"
     return f"{1 - loss:.3g}" if loss <= _WORST else f"below −{_WORST - 1:g}"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planted.methods._facts import LEVERAGE, LEVERAGE_ENTRIES, PRECISE, SILENT, SINGULAR, SPARE
+from planted.methods._observations import equal_rows
 from planted.methods._orient import one_sided
 from planted.names import count_of
 from planted.networks import AT_KINK, INACTIVE, ConvNetwork, Network, distinct_rows, off_kinks
@@ -15,6 +16,7 @@ from planted.numerics.decompositions import svd
 
 _SPANNING = 10
 """Rows an input that are looked at first where all of them may span every direction."""
+_MORE_THAN_ONCE = 2
 
 
 def neuron_numbers(network: Network | ConvNetwork, X: np.ndarray) -> list[int]:
@@ -49,10 +51,11 @@ def thin_neuron(network: Network, X: np.ndarray) -> str:
 
 
 class Exchange(NamedTuple):
-    """Which neurons could be others, in words, and their places; both empty if none could."""
+    """Which neurons could be others, in words, their places, and what to do about it, one sentence; empty if none."""
 
     words: str = ""
     neurons: tuple[int, ...] = ()
+    advice: str = ""
 
 
 def exchangeable(network: Network, X: np.ndarray) -> Exchange:
@@ -78,7 +81,7 @@ def exchangeable(network: Network, X: np.ndarray) -> Exchange:
         if opposite and abs(kink[i] + kink[j]) < PRECISE * abs(kink[i]):
             first, second = sorted(numbers[k] for k in (i, j))
             words = f"neurons {first} and {second} cancel to a linear function, which other neurons could be as well"
-            return Exchange(words, (i, j))
+            return Exchange(words, (i, j), f"Ask for n_hidden={network.n_hidden - 2} and fit_skip=True.")
     z, near = network.preactivations(X), AT_KINK * network.reach(X)
     # A row at the kink, as that of zeros without biases, is on both sides.
     for one in np.flatnonzero(np.all(z >= -near, axis=0) | np.all(z <= near, axis=0)):
@@ -89,8 +92,22 @@ def exchangeable(network: Network, X: np.ndarray) -> Exchange:
             turned = [j for j, sign in zip(others, signs, strict=True) if sign < 0]
             called = ", ".join(str(number) for number in sorted(numbers[j] for j in turned))
             words = f"could be another one with neuron{'s' * (len(turned) > 1)} {called} turned around"
-            return Exchange(f"neuron {numbers[one]} is linear at all rows, and {words}", (int(one), *turned))
+            other = f"Give rows on the other side of neuron {numbers[one]}."
+            return Exchange(f"neuron {numbers[one]} is linear at all rows, and {words}", (int(one), *turned), other)
     return Exchange()
+
+
+def repeated_inputs(X: np.ndarray, weight: np.ndarray | None = None) -> int:
+    """How many distinct inputs rows X (n, …) have, if each of them came more than once; zero if one did not.
+
+    The share of rows whose inputs came once is what a further row has a chance of to be new (Good and Turing). A row
+    of weight w counts like w equal rows.
+
+    >>> repeated_inputs(np.array([[0.0], [1.0], [1.0], [0.0]])), repeated_inputs(np.array([[0.0], [1.0], [1.0]]))
+    (2, 0)
+    """
+    places, group = equal_rows(X)
+    return len(places) if np.all(np.bincount(group, weights=weight) >= _MORE_THAN_ONCE) else 0
 
 
 def confirmed(network: Network, X: np.ndarray, n_parameters: int, intercept: bool = False) -> bool:

@@ -65,7 +65,7 @@ _UNMEASURED = {
     "rivals": "whether logistic regression predicts as well",
     "fewer": "whether fewer neurons would do",
 }
-_APART = "Give what neighbouring rows have in common, such as the time, as an input, or rows that are further apart."
+_APPROXIMATE = "Take the network as an approximation, or use another kind of model."
 _NOTHING = "nothing that was tried explains held-out rows clearly better than {}"
 _WITHOUT_NEURONS = {
     "linear": "one linear function explains this, no neuron is needed",
@@ -115,12 +115,14 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         evidence = "" if facts.explained else facts.structure
         evidence = evidence or f"the residuals have structure (p = {facts.p_value:.1g}, level {LEVEL:g})"
         cause, advice = _cause(facts) if not facts.without_neurons else _nothing_better(facts)
+        if _linear_as_well(facts):
+            cause, advice = _WITHOUT_NEURONS["linear"], "Use linear regression."
         share = _share(facts)
         if facts.labels and _loses_to_linear(facts):
             share = f"{_beside_linear(facts)}; {share}"
         if facts.neighbours:
-            cause = f"{cause}; {_together(facts)}, which may look like structure"
-            advice = f"{advice} {_APART}".lstrip()
+            cause = f"{cause}; {_together(facts)}{'' if facts.in_order else ', which may look like structure'}"
+            advice = advice if facts.in_order else f"{advice} {_apart(facts)}".lstrip()
         if facts.relative_loss > 1:
             return "misfit", f"{share}; {cause}", advice
         return "misfit", f"{share}, but {evidence}: {cause}", advice
@@ -135,18 +137,20 @@ def _status(facts: Facts) -> tuple[str, str, str]:
             left += f"; {_WITHOUT_NEURONS[facts.without_neurons]}"
         return (
             "ambiguous",
-            f"{left}, but the rows do not determine the weights: {facts.undetermined}",
-            facts.remedy or f"Give {_or_fewer(facts, 'more rows in general position')}.",
+            f"{left}, but the rows do not determine the weights: {facts.undetermined}{_beside_open(facts)}",
+            _remedy(facts),
         )
     if facts.scarce:
         if facts.thin and facts.counting_rows >= MARGIN * facts.n_parameters:
             return "ambiguous", f"{left}, but {facts.thin}", f"Give more rows {_or_fewer(facts, 'that reach it')}."
         one, several = "distinct row that counts hardly exceeds", "distinct rows that count hardly exceed"
         counting = count_of(facts.counting_rows, one, several)
+        asked = int(np.ceil(max(MARGIN * facts.n_parameters, facts.n_parameters + SPARE)))
         return (
             "ambiguous",
-            f"{left}, but {counting} the {count_of(facts.n_parameters, 'number')} to be determined",
-            f"Give at least {int(np.ceil(max(MARGIN * facts.n_parameters, facts.n_parameters + SPARE)))} such rows.",
+            f"{left}, but {counting} the {count_of(facts.n_parameters, 'number')} to be determined"
+            f"{_beside_open(facts)}",
+            _remedy(facts) if _beside_open(facts) else f"Give at least {asked} such rows.",
         )
     if facts.explained and facts.precision > PRECISE:
         return (
@@ -158,7 +162,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     if facts.explained:
         words = f"the network explains every row to rounding, and {facts.counting_rows} distinct rows determine it"
         words += f" {facts.given}" if facts.given else ""
-        if facts.n_hidden and facts.linear_loss <= EXACT:
+        if _linear_as_well(facts):
             words += "; so does one linear function, for which no neuron is needed"
         return "recovered", words, ""
     if facts.without_neurons and (facts.crowded or not tested):
@@ -173,7 +177,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
             "ambiguous",
             f"{_share(facts)}, but {_together(facts)}: the rows are worth fewer independent ones, and tests, scores of "
             "rows left out and standard errors do not allow for that",
-            _APART,
+            _apart(facts),
         )
     if tested:
         rest = f"no structure was found in what is left (p = {facts.p_value:.2g}, level {LEVEL:g})"
@@ -187,12 +191,51 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     return "estimated", f"{_share(facts)}; {rest}{noise}", advice
 
 
+def _linear_as_well(facts: Facts) -> bool:
+    """Whether a linear function explains every row, so that no neuron is needed."""
+    return bool(facts.n_hidden and not facts.labels and facts.linear_loss <= EXACT)
+
+
+def _beside_open(facts: Facts) -> str:
+    """What else is said of weights that the rows leave open: a linear function is as good, or more rows are no help."""
+    if _linear_as_well(facts):
+        return f"; {_WITHOUT_NEURONS['linear']}"
+    if facts.remedy or not facts.repeated_inputs:
+        return ""
+    return f"; more rows may not help, since each of the {facts.repeated_inputs:,} distinct inputs came more than once"
+
+
+def _remedy(facts: Facts) -> str:
+    """What to do about weights that the rows leave open."""
+    if _linear_as_well(facts):
+        return "Use linear regression."
+    rows = "Give more rows in general position"
+    if facts.repeated_inputs:
+        rows = "Take the network as one of several that explain these rows, or give rows with other inputs"
+    if facts.remedy:
+        return facts.remedy
+    if not (facts.explained or facts.labels or facts.filters) and 0 < facts.different_rows <= facts.n_parameters:
+        return "Try another random_state, since so many numbers can explain so few rows."
+    # Whether fewer neurons explain every real target is measured, and said instead where they do.
+    return f"{rows if facts.explained and not facts.filters else _or_fewer(facts, rows)}."
+
+
 def _together(facts: Facts) -> str:
     """That rows which follow one another are not independent, in words."""
+    common = "have errors in common, as in a time series"
+    if facts.in_order:
+        common = f"have errors in common, or more to do with {facts.in_order}, in whose order they are"
     return (
-        "rows that follow one another have errors in common, as in a time series (what they say of the network has a "
-        f"correlation of {facts.neighbours:.2g})"
+        f"rows that follow one another {common} (what they say of the network has a correlation of "
+        f"{facts.neighbours:.2g})"
     )
+
+
+def _apart(facts: Facts) -> str:
+    """What to do about rows that follow one another and are not independent."""
+    common = f"beside {facts.in_order}, such as a season," if facts.in_order else "such as the time,"
+    comma = "" if facts.in_order else ","
+    return f"Give what neighbouring rows have in common{comma} {common} as an input, or rows that are further apart."
 
 
 def _others(facts: Facts) -> list[str]:
@@ -236,10 +279,14 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     own = f"{measure} {gain(facts.network_loss)}"
     if not facts.explained and "mean" in facts.unbeaten and not facts.linear_tells:
         wanted = "more rows" if facts.linear_p_value < LEVEL else "other inputs, or more rows"
+        if facts.repeated_inputs and facts.different_rows < TELLING_ROWS:
+            more = "ask for more neurons" if facts.n_hidden else "set n_hidden"
+            wanted = f"rows with other inputs, or, if there is no noise, {more}"
         rival = "the classes' shares" if facts.labels else "the mean"
         if facts.without_neurons:
             nothing = _NOTHING.format(rival if facts.labels else "their mean")
-            return f"{nothing}: {_dependence(facts)}", f"Give {wanted}."
+            advice = _apart(facts) if facts.neighbours else f"Give {wanted}."
+            return f"{nothing}: {_dependence(facts)}", advice
         word = "worse than" if facts.network_loss > facts.mean_loss else "not clearly better than"
         return (
             f"on rows left out the network is {word} {rival} ({own}, {rival} {gain(facts.mean_loss)}): "
@@ -258,7 +305,10 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         enough = count_of(facts.enough_neurons, "neuron explains", "distinct neurons explain")
         one, several = f"of {facts.n_hidden} is", f"of {facts.n_hidden} are"
         others = count_of(facts.n_hidden - facts.enough_neurons, one, several)
-        return f"{enough} {left}: the other {others} not determined", f"Ask for n_hidden={facts.enough_neurons}."
+        words = f"{enough} {left}: the other {others} not determined"
+        if _linear_as_well(facts):
+            return f"{words}; {_WITHOUT_NEURONS['linear']}", "Use linear regression."
+        return words, f"Ask for n_hidden={facts.enough_neurons}."
     return None
 
 
@@ -283,8 +333,11 @@ def _dependence(facts: Facts) -> str:
             "what these rows depend on was not found, but they are not only noise, since a linear function fits them "
             f"better than chance would (p = {facts.linear_p_value:.1g}, level {LEVEL:g})"
         )
+    if facts.neighbours:
+        return f"{_together(facts)}, and what that is was not found"
     if 0 < facts.different_rows < TELLING_ROWS:
-        return f"{facts.different_rows} distinct rows are too few to tell a dependence on the inputs from noise"
+        equal = ", as rows that are equal count as one" if facts.repeated_inputs else ""
+        return f"{facts.different_rows} distinct rows are too few to tell a dependence on the inputs from noise{equal}"
     if facts.crowded or best < (1 - WORTH) * facts.mean_loss:
         return "these rows are too few to tell a dependence on the inputs from noise"
     if facts.late or not np.isfinite(facts.linear_p_value + facts.p_value):
@@ -339,13 +392,13 @@ def _cause(facts: Facts) -> tuple[str, str]:
         )
     if facts.neighbours or facts.far_rows:
         so = "" if facts.neighbours else ": a few rows far off hide what is missing, if anything is"
-        return f"{none} (at best {_refitted(facts, cause)}){so}", ""
+        return f"{none} (at best {_refitted(facts, cause)}){so}", _APPROXIMATE if facts.in_order else ""
     so = "): the rows hardly come from such a network"
     if cause.after < (1 - WORTH) * cause.before:
         so = ", a difference within its error): these rows are too few to tell what is missing"
     return (
         f"{none} (at best {_refitted(facts, cause)}{so}",
-        "Take the network as an approximation, or use another kind of model.",
+        _APPROXIMATE,
     )
 
 
