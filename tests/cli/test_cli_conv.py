@@ -49,6 +49,7 @@ def test_fit_predict_and_certify_round_trip(capsys, folder, tmp_path, name):
     assert (status, err) == (0, "")
     assert out.startswith("recovered")
     assert "global minimum" in out
+    assert f"table: {folder / name}: NPZ; 1,500 rows × 6 patches of 4 numbers; target y\n" in out
     assert match(ConvNetwork.load(tmp_path / "model"), ConvNetwork.load(folder / "teacher")).weight_error < 1e-8
     patch = [] if "--patches" in SHAPES[name] else SHAPES[name]
     results = tmp_path / "p.csv"

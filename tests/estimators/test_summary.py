@@ -83,6 +83,33 @@ def test_filters_have_a_summary():
     summary = PlantedConvRegressor(random_state=0).fit(data.X, data.y).summary()
     assert len(summary.parts) == 3
     assert set(summary.shared) == {"filter 0", "filter 1"}
+    assert "patch 0" in summary.table()
+    assert "neuron" not in str(summary)
+
+
+def test_the_strongest_of_many_patches_are_shown_by_their_places():
+    """The first ones had been, and the others called weaker."""
+    data = datasets.make_planted_conv(600, 14, 2, output=np.arange(1.0, 15), noise=0.1, random_state=0)
+    summary = PlantedConvRegressor(random_state=0).fit(data.X, data.y).summary()
+    assert re.findall(r"patch (\d+)", summary.table()) == [str(i) for i in range(2, 14)]
+    assert "… 2 weaker patches are not shown" in summary.table()
+    outputs = "".join(re.findall(r"^output .*", summary.table(), re.M))
+    shown = [float(value) for value in re.findall(r"([-+][\d.]+) ±", outputs)]
+    np.testing.assert_allclose(shown, [part["output"][0] for part in summary.parts[2:]], atol=0.05)
+
+
+def test_entries_of_a_filter_that_are_not_shown_are_counted():
+    data = datasets.make_planted_conv(400, 2, 26, random_state=0)
+    summary = PlantedConvRegressor(random_state=0).fit(data.X, data.y).summary()
+    assert "2 more entries of the filter are not shown" in summary.notes
+    assert len(summary.shared) == 24
+
+
+def test_columns_of_several_filters_are_called_filters():
+    data = datasets.make_planted_conv(400, 2, 2, random_state=0)
+    y = data.y + datasets.make_planted_conv(400, 2, 2, random_state=1).teacher.predict(data.X)
+    table = PlantedConvRegressor(n_filters=2, random_state=0).fit(data.X, y).summary().table()
+    assert re.findall(r"filter \d|neuron", table) == ["filter 1", "filter 2"]
 
 
 def test_the_logger_says_what_is_done(caplog):

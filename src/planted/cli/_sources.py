@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from planted.cli._common import Stopped, check_table, known, names_in, source_of
-from planted.cli._patches import patch_shape, read_patches
+from planted.cli._patches import patch_shape, patches_in_words, read_patches
 from planted.names import count_of
 
 ENGINES = ("auto", "memory", "files", "dask")
@@ -256,7 +256,8 @@ class Place:
         if arrays or patches is None:
             X, y = read_patches(self.data, self.target, patch, patches)
             weight = self.table.sample_weight(self.data, slice(None))
-            return Source(self._held(X), self._held(y), [], {"names": []} | weight)
+            words = patches_in_words(self.data, X, self.target)
+            return Source(self._held(X), self._held(y), [], {"names": []} | weight, words)
         try:
             flat = self._table(names_in(self.target), None, labels=False)
         except DataError as error:
