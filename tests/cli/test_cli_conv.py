@@ -98,6 +98,10 @@ def test_reproduce_du2017_quickly(capsys, tmp_path):
 BAD = {
     "no such file": (["fit", "{f}/none.npz", "--conv"], "no data file"),
     "patch without conv": (["fit", "{f}/images.npz", "--patch", "2x2"], "add --conv"),
+    "images without conv": (
+        ["fit", "{f}/images.npz"],
+        "not 3; planted fit --conv fits patches, and images with --patch HEIGHTxWIDTH",
+    ),
     "patches without conv": (["fit", "{f}/images.npz", "--patches", "2"], "add --conv"),
     "patch is a number": (["fit", "{f}/images.npz", "--conv", "--patch", "4"], "HEIGHTxWIDTH"),
     "patch of zero": (["fit", "{f}/images.npz", "--conv", "--patch", "0x2"], "HEIGHTxWIDTH"),
