@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from planted.certificates import Certificate
 from planted.estimators._presented import Presented
-from planted.estimators._tables import coded_table, fitted_table
+from planted.estimators._tables import coded_table, fitted_table, text_labels_refused
 from planted.estimators._values import check_meaning, check_numbers
 from planted.methods import (
     Method,
@@ -141,7 +141,9 @@ class PlantedEstimator(Presented, BaseEstimator):
         of the rows and how often. `names=` and `targets=` name inputs and targets, for what
         is said of them.
 
-        X may be a DataFrame of pandas, polars or Arrow, and y the name of one of its columns, or several. Columns of
+        X may be a DataFrame of pandas, polars or Arrow, and y the name of one of its columns, or several; or a
+        :class:`planted.datasets.Table`, which has its target. Files that cannot be read in blocks (compressed ones,
+        Arrow, Excel, NPZ), and those whose columns options are about, are read into memory as such tables. Columns of
         text and missing values are refused unless `categorical=` and `missing=` say what becomes of them, `exclude=`
         leaves columns out (see :func:`planted.datasets.open_table`); `predict` then takes tables of the same columns in
         any order.
@@ -171,7 +173,8 @@ class PlantedEstimator(Presented, BaseEstimator):
                     raise TypeError(
                         "row weights of rows outside memory belong to the rows: see planted.rows.block_rows"
                     )
-                self._fit_chunks(key, self._open(X, y), **options)
+                with text_labels_refused(self):
+                    self._fit_chunks(key, self._open(X, y), **options)
             else:
                 for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
                     check_meaning(name, value)
