@@ -121,6 +121,15 @@ def test_the_logger_says_what_is_done(caplog):
     assert words[-1].startswith(f"{est.result_.status}: ")
 
 
+def test_the_logger_calls_a_linear_function_that(caplog):
+    est = PlantedRegressor(activation="relu", fit_bias=False, random_state=0)
+    with caplog.at_level(logging.INFO, logger="planted"):
+        est.fit(X, X @ (np.array([1.0, 2.0, 3.0]) / SCALE))
+    words = [record.getMessage() for record in caplog.records if record.name == "planted"]
+    assert "a linear function, method auto" in words
+    assert not any("0 relu" in word for word in words)
+
+
 @pytest.fixture(scope="module")
 def line():
     y = X @ (np.array([1.0, 2.0, 3.0]) / SCALE) + 0.5 * np.random.default_rng(2).standard_normal(400)

@@ -125,6 +125,18 @@ class Source:
         remark = "the target has only the values 0 and 1; if these are classes, add --task classification"
         return replace(self, remarks=(*self.remarks, remark))
 
+    def check_rows(self, data: Path) -> None:
+        """Raise a ValueError that names the file where one row is all that it gives.
+
+        >>> Source([[1.0]], [2.0], ["u"], {}).check_rows(Path("a.csv"))
+        Traceback (most recent call last):
+        ValueError: a.csv gives one row, which determines no network
+        """
+        n = self.X.n_rows if hasattr(self.X, "n_rows") else len(self.X)
+        if n == 1:
+            where = "standard input" if str(data) == "-" else data
+            raise ValueError(f"{where} gives one row, which determines no network")
+
     def done(self) -> None:
         """Remove the checkpoint, if there is one: the result is safe."""
         if self.options.get("checkpoint") is not None:

@@ -13,14 +13,14 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from planted.certificates import Certificate
 from planted.estimators._presented import Presented
 from planted.estimators._tables import coded_table, fitted_table, text_labels_refused
-from planted.estimators._values import check_meaning, check_numbers
+from planted.estimators._values import check_meaning, check_numbers, check_targets
 from planted.methods import (
     Method,
     Problem,
@@ -32,6 +32,7 @@ from planted.methods import (
     in_own_units,
     observations,
 )
+from planted.names import count_of
 from planted.numerics.deadline import time_budget
 from planted.numerics.precision import check_process, float64
 from planted.numerics.progress import Progress, silent
@@ -179,6 +180,8 @@ class PlantedEstimator(Presented, BaseEstimator):
                 for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
                     check_meaning(name, value)
                 check_numbers("X", X)
+                if not is_classifier(self):
+                    check_targets(y)
                 if options:
                     raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
                 self._fit_arrays(key, X, y, sample_weight)
@@ -294,8 +297,8 @@ class PlantedEstimator(Presented, BaseEstimator):
         # What was left open may have decided the method.
         method = self._method()
         self.n_hidden_ = problem.n_hidden
-        plural = "s" * (problem.n_hidden != 1)
-        LOG.info("%s %s neuron%s, method %s", problem.n_hidden, problem.activation.name, plural, method.name)
+        neurons = count_of(problem.n_hidden, f"{problem.activation.name} neuron")
+        LOG.info("%s, method %s", neurons if problem.n_hidden else "a linear function", method.name)
         result = method(problem)
         if several:
             problem, result = in_noise_units(problem, result)
