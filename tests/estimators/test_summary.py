@@ -184,6 +184,21 @@ def test_strength_and_share_of_labels_count_a_weight_as_so_many_rows(class_weigh
     assert side > 0.85
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_weights_of_classes_are_named_and_forgotten():
+    labels = np.where(X[:, 0] + np.random.default_rng(0).standard_normal(400) > 1, "yes", "no")
+    est = PlantedClassifier(1, "relu", link="logit", fit_bias=False, class_weight={"yes": 3.0}, random_state=0)
+    said = est.fit(X[:, [0]], labels, sample_weight=np.full(400, 2.0)).summary().head
+    share = np.mean(labels == "yes")
+    no = 1 / (1 - share + 3 * share)
+    assert said[-2:] == [
+        "row weights: 2 in every row",
+        f"class weights: a row of no counts {no:.3g}, of yes {3 * no:.3g}",
+    ]
+    est.set_params(class_weight=None).fit(X[:, [0]], labels)
+    assert not any("weights: " in line for line in est.summary().head)
+
+
 def test_strength_and_share_of_values_count_a_weight_as_so_many_rows():
     data = datasets.make_planted(400, 2, 1, noise=0.1, random_state=0)
     times = np.where(data.y > np.median(data.y), 5, 1)

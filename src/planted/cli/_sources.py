@@ -254,7 +254,7 @@ class Place:
         said = tuple(remark.sentence(command=True) for remark in table.remarks)
         X, y = self._held(table.X), self._held(table.y)
         given = {"names": table.names, "targets": table.targets} | self.table.sample_weight(self.data, table.rows)
-        return Source(X, y, table.names, given, table.words, said, table.encoding)
+        return Source(X, y, table.names, given, table.words + self._weighted(), said, table.encoding)
 
     def _arrays(self, patch: str | None, patches: int | None) -> Source:
         from planted.datasets import names_images, to_patches
@@ -268,7 +268,7 @@ class Place:
         if arrays or patches is None:
             X, y = read_patches(self.data, self.target, patch, patches)
             weight = self.table.sample_weight(self.data, slice(None))
-            words = patches_in_words(self.data, X, self.target)
+            words = patches_in_words(self.data, X, self.target) + self._weighted()
             return Source(self._held(X), self._held(y), [], {"names": []} | weight, words)
         try:
             flat = self._table(names_in(self.target), None, labels=False)
@@ -278,6 +278,9 @@ class Place:
             raise DataError(error.sentence, "patches are made of numbers: leave it out with --exclude") from None
         given = {name: value for name, value in flat.options.items() if name == "sample_weight"}
         return replace(flat, X=to_patches(flat.X, patches, patch_shape(patch)), names=[], options={"names": []} | given)
+
+    def _weighted(self) -> str:
+        return "" if self.table.weights is None else f"; row weights {self.table.weights}"
 
     def _held(self, array: Any) -> Any:
         """As blocks are: held in float32 on the way in, computed on in float64."""

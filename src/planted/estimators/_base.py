@@ -21,6 +21,7 @@ from planted.certificates import Certificate
 from planted.estimators._presented import Presented
 from planted.estimators._tables import coded_table, fitted_table, text_labels_refused
 from planted.estimators._values import check_meaning, check_numbers, check_targets
+from planted.estimators._weighting import row_weights
 from planted.methods import (
     Method,
     Problem,
@@ -166,6 +167,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         key = words_from(self.random_state)
         if self.progress is not None and not callable(self.progress):
             raise ValueError(f"progress must be a function or None, not {self.progress!r}")
+        self._weighting = ""
         self._names, self.target_names_ = tuple(options.pop("names", ())), tuple(options.pop("targets", ()))
         with time_budget(getattr(self, "time_budget", None)):
             X, y, sample_weight = fitted_table(self, X, y, sample_weight, options)
@@ -201,6 +203,7 @@ class PlantedEstimator(Presented, BaseEstimator):
             weight = _check_sample_weight(sample_weight, inputs, dtype=np.float64, ensure_non_negative=True)
             if not np.isfinite(weight.sum()):
                 raise ValueError("the sum of sample_weight leaves float64: divide the weights by their largest one")
+            self._weighting = row_weights(weight)
             counts = weight > 0
             inputs, targets, weight = inputs[counts], targets[counts], weight[counts]
         targets = self._coded(targets)

@@ -13,6 +13,7 @@ import numpy as np
 
 from planted.certificates import unit_scaled
 from planted.estimators._scores import scores
+from planted.estimators._weighting import class_weights
 from planted.names import count_of
 from planted.networks import ConvNetwork
 from planted.pages import displayed, shown_errors
@@ -179,7 +180,10 @@ def _head(estimator: Any) -> list[str]:
     lines = [f"{verdict.status}: {verdict.reason}"] + ([verdict.advice] if verdict.advice else [])
     rows = count_of(estimator.evidence_.n_rows, "row")
     lines += [f"{result.network}; {rows}; method {result.method!r}; {result.seconds:.1f} s"]
-    return lines + scores(estimator)
+    weighting = [getattr(estimator, "_weighting", "")]
+    if getattr(estimator, "_factors", None) is not None:
+        weighting.append(class_weights(estimator.classes_.tolist(), estimator._factors))
+    return lines + scores(estimator) + [words for words in weighting if words]
 
 
 def _neurons(
