@@ -38,6 +38,7 @@ def folder(tmp_path_factory):
     (path / "nan.csv").write_text("a,b,y\n1,2,3\n4,nan,6\n")
     (path / "constant.csv").write_text("a,y\n" + "".join(f"{i},7\n" for i in range(30)))
     (path / "header.csv").write_text("a,b,y\n")
+    (path / "one.csv").write_text("a,b,y\n1,2,0\n")
     (path / "only.csv").write_text("y\n1\n2\n")
     (path / "few.csv").write_text("a,b,y\n1,2,3\n4,5,6\n7,8,10\n")
     (path / "empty.csv").write_text("")
@@ -103,6 +104,16 @@ BAD = {
     "no such file": (["fit", "{f}/none.csv"], "no data file"),
     "unknown kind of file": (["fit", "{f}/data.doc"], "unknown kind of file"),
     "empty file": (["fit", "{f}/empty.csv"], "is empty"),
+    "one row": (["fit", "{f}/one.csv"], "/one.csv gives one row"),
+    "one row in blocks": (["fit", "{f}/one.csv", "--engine", "files"], "/one.csv gives one row"),
+    "one row of labels": (["fit", "{f}/one.csv", "--task", "classification"], "/one.csv gives one row"),
+    "no time": (
+        ["fit", "{f}/data.csv", "--time-budget", "-1"],
+        "--time-budget is a positive number of seconds, not -1",
+    ),
+    "neither model nor picture": (["plot", "nothing"], "no model file at nothing, and unknown picture 'nothing'"),
+    "score of text": (["score", "{f}/text.csv"], "--target or --exclude leaves it out, --categorical makes columns"),
+    "score of text beside a target": (["score", "{f}/text.csv", "--target", "y"], "; --exclude leaves it out, --categ"),
     "header only": (["fit", "{f}/header.csv"], "no rows"),
     "only the target": (["fit", "{f}/only.csv"], "no input columns"),
     "text in a number column": (["fit", "{f}/text.csv"], "holds text, 'oops' in row 2"),

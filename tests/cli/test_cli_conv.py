@@ -49,6 +49,7 @@ def test_fit_predict_and_certify_round_trip(capsys, folder, tmp_path, name):
     assert (status, err) == (0, "")
     assert out.startswith("recovered")
     assert "global minimum" in out
+    assert f"table: {folder / name}: NPZ; 1,500 rows × 6 patches of 4 numbers; target y\n" in out
     assert match(ConvNetwork.load(tmp_path / "model"), ConvNetwork.load(folder / "teacher")).weight_error < 1e-8
     patch = [] if "--patches" in SHAPES[name] else SHAPES[name]
     results = tmp_path / "p.csv"
@@ -97,6 +98,10 @@ def test_reproduce_du2017_quickly(capsys, tmp_path):
 BAD = {
     "no such file": (["fit", "{f}/none.npz", "--conv"], "no data file"),
     "patch without conv": (["fit", "{f}/images.npz", "--patch", "2x2"], "add --conv"),
+    "images without conv": (
+        ["fit", "{f}/images.npz"],
+        "not 3; planted fit --conv fits patches, and images with --patch HEIGHTxWIDTH",
+    ),
     "patches without conv": (["fit", "{f}/images.npz", "--patches", "2"], "add --conv"),
     "patch is a number": (["fit", "{f}/images.npz", "--conv", "--patch", "4"], "HEIGHTxWIDTH"),
     "patch of zero": (["fit", "{f}/images.npz", "--conv", "--patch", "0x2"], "HEIGHTxWIDTH"),

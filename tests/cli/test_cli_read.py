@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from planted import Network, match
 from planted.cli._main import app, main
+from planted.networks import ConvNetwork, Signature
 
 RUNNER = CliRunner()
 NET = Network([[1.0, -1.0, 0.5], [0.3, 2.0, 1.0]], [1.0, -2.0], bias=[0.5, -0.2], intercept=0.7)
@@ -99,6 +100,56 @@ def test_pickles_need_trust(tmp_path, capsys):
     assert "runs the code that is stored in it" in capsys.readouterr().err
     result = RUNNER.invoke(app, ["read", str(path), "--trust", "--json"])
     assert json.loads(result.stdout)["status"] == "recovered"
+
+
+LABELS = {"task": "classification", "classes": ("a", "b"), "link": "logit"}
+EXPORTED = {
+    "values": (NET, Signature(("u", "v", "w"), ("price",)), ["2 neurons", "inputs: u, v, w", "output: price"]),
+    "two classes": (
+        NET,
+        Signature(("u", "v", "w"), ("kind",), **LABELS),
+        ["2 neurons", "inputs: u, v, w", "output: log-odds of b", "probabilities: 1 / (1 + exp(−output))"],
+    ),
+    "three classes": (
+        Network(np.zeros((0, 2)), np.zeros((3, 0)), intercept=np.zeros(3), skip=np.ones((3, 2))),
+        Signature(("u", "v"), ("kind",), **LABELS | {"classes": ("a", "b", "c")}),
+        [
+            "linear function",
+            "inputs: u, v",
+            "outputs: log-odds of a, log-odds of b, log-odds of c",
+            "probabilities: the softmax of the outputs",
+        ],
+    ),
+    "a probability": (
+        Network([[1.0]], [0.5], "sigmoid"),
+        Signature(("u",), ("kind",), **LABELS | {"link": "mean", "classes": (False, True)}),
+        ["1 neuron", "inputs: u", "output: probability of True"],
+    ),
+    "a shared filter": (
+        ConvNetwork([1.0, 2.0], [1.0, -1.0, 3.0]),
+        Signature(tuple(f"x{i}" for i in range(6)), ("y",), patch=(1, 2)),
+        ["3 neurons", "inputs: 3 patches of 2 numbers, one patch after another", "output: y"],
+    ),
+    "many names": (
+        Network(np.ones((1, 30)), [1.0]),
+        Signature(tuple(f"x{i}" for i in range(30)), ("y",)),
+        ["1 neuron", f"inputs: {', '.join(f'x{i}' for i in range(24))} and 6 more (--json has all)", "output: y"],
+    ),
+    "no names": (NET, None, ["2 neurons"]),
+}
+
+
+@pytest.mark.parametrize("kind", EXPORTED)
+def test_an_export_says_what_goes_in_and_what_comes_out(tmp_path, kind):
+    network, signature, expected = EXPORTED[kind]
+    saved, path = network.save(tmp_path / "net", signature=signature), tmp_path / "out.onnx"
+    arguments = ["export", str(saved), "--float64", "--out", str(path), "--force"]
+    first, *others = RUNNER.invoke(app, arguments).stdout.splitlines()
+    assert [first.replace(f" written to {path}", ""), *others] == expected
+    stated = json.loads(RUNNER.invoke(app, [*arguments, "--json"]).stdout)
+    assert stated["inputs"] == (None if signature is None else list(signature.inputs))
+    X = np.random.default_rng(0).standard_normal((20, len(stated["inputs"] or "uvw")))
+    np.testing.assert_allclose(Network.from_onnx(path).predict(X), network.predict(X), atol=1e-12)
 
 
 def test_torch_files_are_read_with_trust(tmp_path, capsys):

@@ -1,5 +1,6 @@
 """`planted score` and `planted fit --inputs`: numbers as the library gives them, one-sentence errors."""
 
+import gzip
 import json
 
 import numpy as np
@@ -177,3 +178,11 @@ def test_query_points_are_encoded_as_the_rows_are(capsys, mixed, tmp_path):
     points.write_text("city,v,u\nRome,,0.5\n")
     status, _, err = run(capsys, *given, "--missing", "drop", "--query", points)
     assert (status, "every row lacks an input" in err) == (2, True)
+
+
+def test_help_names_the_tables_that_are_taken(capsys, tmp_path):
+    assert "compressed or not" in " ".join(run(capsys, "score", "--help")[1].split())
+    rows = np.random.default_rng(0).standard_normal((60, 1))
+    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(("u\n" + "\n".join(map(str, rows[:, 0]))).encode()))
+    status, out, _ = run(capsys, "score", tmp_path / "rows.csv.gz")
+    assert (status, out.split(",")[0]) == (0, "score_u")

@@ -50,6 +50,17 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.parametrize("ending", ["csv", "npz"])
+def test_a_fit_says_which_rows_are_weighted_and_left_out(capsys, tmp_path, ending):
+    rows, weight = tmp_path / f"rows.{ending}", np.where(np.arange(60) < 7, 0, COUNT)
+    write(rows, weight=weight) if ending == "csv" else np.savez(rows, X=X, w=weight, y=Y)
+    _, out, _ = run(capsys, "fit", rows, "--weights", "w", "--hidden", 1, "--activation", "relu", "--no-bias")
+    assert "; target y; row weights w\n" in out
+    assert "\nrow weights: 1 to 3; 7 of 60 rows have weight 0 and are left out\n" in out
+    options = ("--hidden", 1, "--activation", "relu", "--no-bias", "--features", "x0" if ending == "npz" else "a")
+    assert "weights" not in run(capsys, "fit", rows, *options)[1].split("table: ")[1].split("\n")[0]
+
+
 def test_certify_weighs_rows_as_the_fit_did(capsys, folder):
     def certified(model, *options):
         status, out, err = run(capsys, "certify", folder / model, *options, "--json")

@@ -381,6 +381,29 @@ def test_command_line(tmp_path, labelled):
     assert isinstance(wrong.exception, ValueError)
 
 
+def test_labels_of_an_archive_may_be_text(tmp_path, capsys):
+    """They had been refused, where those of any other table are taken."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    kinds = np.where(X[:, 0] + 0.5 * rng.standard_normal(300) > 0, "yes", "no")
+    np.savez(tmp_path / "rows.npz", X=X, kind=kinds)
+    table = pl.DataFrame(X, schema=["x0", "x1"]).with_columns(kind=kinds)
+    table.write_csv(tmp_path / "rows.csv")
+    options = ["--target", "kind", "--task", "classification", "--link", "logit", "--hidden", "1", "--json"]
+    runner, reports = CliRunner(), {}
+    for name in ("rows.npz", "rows.csv"):
+        arguments = ["fit", str(tmp_path / name), *options, "--out", str(tmp_path / "model"), "--force"]
+        reports[name] = json.loads(runner.invoke(app, arguments, standalone_mode=False).stdout)
+    assert reports["rows.npz"]["network"] == reports["rows.csv"]["network"]
+    arguments = ["predict", str(tmp_path / "model"), str(tmp_path / "rows.npz"), "--target", "kind"]
+    said = runner.invoke(app, [*arguments, "--out", str(tmp_path / "p.csv")], standalone_mode=False).stdout
+    assert "accuracy 0." in said
+    kinds[3] = ""
+    np.savez(tmp_path / "rows.npz", X=X, kind=kinds)
+    refused = runner.invoke(app, ["fit", str(tmp_path / "rows.npz"), *options], standalone_mode=False)
+    assert "array 'kind' has no label in row 4" in str(refused.exception)
+
+
 def test_certify_on_the_command_line(tmp_path, labelled, fitted):
     data, model = tmp_path / "labels.npz", tmp_path / "model"
     np.savez(data, X=labelled.X, y=labelled.y)

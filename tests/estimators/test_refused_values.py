@@ -66,3 +66,23 @@ def test_labels_and_filters_refuse_them_too():
     for act, rows in ((labels.predict, MISSING), (labels.predict_proba, MISSING), (shared.predict, broken)):
         with pytest.raises(ValueError, match=r"^X has missing values \(NaN\), the first in row [12]: leave"):
             act(rows)
+
+
+WORDS = ["1.5", "Rome", *["2"] * 198]
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series, lambda words: np.array(words, dtype=object)])
+def test_text_targets_of_a_regression_name_what_takes_them(kind):
+    with pytest.raises(ValueError, match=r"^y holds text, 'Rome' in row 1: PlantedClassifier takes labels$"):
+        PlantedRegressor(1, "relu").fit(X, kind(WORDS))
+
+
+def test_text_among_several_targets_is_found_by_its_row():
+    with pytest.raises(ValueError, match=r"^y holds text, 'Rome' in row 1"):
+        PlantedRegressor(1, "relu").fit(X, np.column_stack([["2"] * 200, WORDS]))
+
+
+@pytest.mark.parametrize(("label", "words"), [("a", "'a'"), (1, "1"), (True, "True")])
+def test_a_single_class_is_written_as_it_stands(label, words):
+    with pytest.raises(ValueError, match=rf"^y has only one class, {words}: there"):
+        PlantedClassifier(1).fit(X, np.array([label] * 200))

@@ -83,6 +83,33 @@ def test_filters_have_a_summary():
     summary = PlantedConvRegressor(random_state=0).fit(data.X, data.y).summary()
     assert len(summary.parts) == 3
     assert set(summary.shared) == {"filter 0", "filter 1"}
+    assert "patch 0" in summary.table()
+    assert "neuron" not in str(summary)
+
+
+def test_the_strongest_of_many_patches_are_shown_by_their_places():
+    """The first ones had been, and the others called weaker."""
+    data = datasets.make_planted_conv(600, 14, 2, output=np.arange(1.0, 15), noise=0.1, random_state=0)
+    summary = PlantedConvRegressor(random_state=0).fit(data.X, data.y).summary()
+    assert re.findall(r"patch (\d+)", summary.table()) == [str(i) for i in range(2, 14)]
+    assert "… 2 weaker patches are not shown" in summary.table()
+    outputs = "".join(re.findall(r"^output .*", summary.table(), re.M))
+    shown = [float(value) for value in re.findall(r"([-+][\d.]+) ±", outputs)]
+    np.testing.assert_allclose(shown, [part["output"][0] for part in summary.parts[2:]], atol=0.05)
+
+
+def test_entries_of_a_filter_that_are_not_shown_are_counted():
+    data = datasets.make_planted_conv(400, 2, 26, random_state=0)
+    summary = PlantedConvRegressor(random_state=0).fit(data.X, data.y).summary()
+    assert "2 more entries of the filter are not shown" in summary.notes
+    assert len(summary.shared) == 24
+
+
+def test_columns_of_several_filters_are_called_filters():
+    data = datasets.make_planted_conv(400, 2, 2, random_state=0)
+    y = data.y + datasets.make_planted_conv(400, 2, 2, random_state=1).teacher.predict(data.X)
+    table = PlantedConvRegressor(n_filters=2, random_state=0).fit(data.X, y).summary().table()
+    assert re.findall(r"filter \d|neuron", table) == ["filter 1", "filter 2"]
 
 
 def test_the_logger_says_what_is_done(caplog):
@@ -92,6 +119,15 @@ def test_the_logger_says_what_is_done(caplog):
     words = [record.getMessage() for record in caplog.records if record.name == "planted"]
     assert words[0] == "fitting 400 rows of 3 inputs by PlantedRegressor"
     assert words[-1].startswith(f"{est.result_.status}: ")
+
+
+def test_the_logger_calls_a_linear_function_that(caplog):
+    est = PlantedRegressor(activation="relu", fit_bias=False, random_state=0)
+    with caplog.at_level(logging.INFO, logger="planted"):
+        est.fit(X, X @ (np.array([1.0, 2.0, 3.0]) / SCALE))
+    words = [record.getMessage() for record in caplog.records if record.name == "planted"]
+    assert "a linear function, method auto" in words
+    assert not any("0 relu" in word for word in words)
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +182,21 @@ def test_strength_and_share_of_labels_count_a_weight_as_so_many_rows(class_weigh
     side = np.mean(np.repeat(X, times, axis=0)[:, 0] > 0)
     assert np.isclose(given[0][1], side, atol=0.02)
     assert side > 0.85
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_weights_of_classes_are_named_and_forgotten():
+    labels = np.where(X[:, 0] + np.random.default_rng(0).standard_normal(400) > 1, "yes", "no")
+    est = PlantedClassifier(1, "relu", link="logit", fit_bias=False, class_weight={"yes": 3.0}, random_state=0)
+    said = est.fit(X[:, [0]], labels, sample_weight=np.full(400, 2.0)).summary().head
+    share = np.mean(labels == "yes")
+    no = 1 / (1 - share + 3 * share)
+    assert said[-2:] == [
+        "row weights: 2 in every row",
+        f"class weights: a row of no counts {no:.3g}, of yes {3 * no:.3g}",
+    ]
+    est.set_params(class_weight=None).fit(X[:, [0]], labels)
+    assert not any("weights: " in line for line in est.summary().head)
 
 
 def test_strength_and_share_of_values_count_a_weight_as_so_many_rows():

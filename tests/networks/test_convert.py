@@ -103,6 +103,18 @@ def test_trained_models_of_scikit_learn():
         Network.from_sklearn(MLPRegressor(hidden_layer_sizes=(4, 4), max_iter=5).fit(X, y))
 
 
+@pytest.mark.parametrize("outputs", [(), (3,)])
+@pytest.mark.parametrize("skip", [True, False])
+def test_a_linear_function_is_a_linear_regression_of_scikit_learn(outputs, skip):
+    rng = np.random.default_rng(0)
+    coefficients = rng.standard_normal((*outputs, X.shape[1])) if skip else None
+    intercept = rng.standard_normal(outputs)
+    net = Network(np.zeros((0, X.shape[1])), np.zeros((*outputs, 0)), intercept=intercept, skip=coefficients)
+    model = net.to_sklearn()
+    assert model.predict(X).shape == net.predict(X).shape
+    np.testing.assert_allclose(model.predict(X), net.predict(X), atol=1e-13)
+
+
 def test_what_cannot_be_represented_is_refused():
     with pytest.raises(ConversionError, match="no abs"):
         network("abs").to_sklearn()

@@ -155,3 +155,12 @@ def test_a_linear_reading_is_drawn_by_its_coefficients():
     (axis,) = plot_reading(network, Figure()).axes
     assert [bar.get_height() for bar in axis.patches] == [1.0, -2.0, 0.5]
     assert "no neuron" in axis.get_title()
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3])
+def test_neurons_and_inputs_of_a_reading_are_counted_in_whole_numbers(k):
+    rng = np.random.default_rng(k)
+    network = Network(rng.standard_normal((k, 2)), rng.standard_normal(k), skip=None if k else [1.0, 2.0])
+    axis = plot_reading(network, Figure()).axes[0]
+    ticks = axis.get_xticks()
+    np.testing.assert_array_equal(ticks, np.round(ticks))

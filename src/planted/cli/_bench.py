@@ -100,7 +100,16 @@ def bench(
             error = "none in time" if row["weight_error"] is None else f"{row['weight_error']:.1e}"
             typer.echo(
                 f"{row['cell']:<{width}} {row['contender']:<24} {row['success']:>8} {error:>13} "
-                f"{row['seconds']:>8.1f} {row['peak_megabytes']:>6.0f} {row['runs']:>5.0f}  {seeds}"
+                f"{seconds_in_words(row['seconds']):>8} {row['peak_megabytes']:>6.0f} {row['runs']:>5.0f}  {seeds}"
             )
     own = [entry["success"] for entry in records if entry["contender"] == "planted"]
     return DONE if all(own) else NOT_RECOVERED
+
+
+def seconds_in_words(seconds: float) -> str:
+    """Seconds with a tenth, or with two digits where there are fewer than one.
+
+    >>> seconds_in_words(12.34), seconds_in_words(0.0312)
+    ('12.3', '0.031')
+    """
+    return f"{seconds:.1f}" if seconds >= 1 else f"{seconds:.2g}"

@@ -138,6 +138,8 @@ def fit(
     )  # fmt: skip
     if intervals is not None and not 0 < intervals < 1:
         raise ValueError("--intervals takes a level between 0 and 1, such as 0.95")
+    if time_budget is not None and not time_budget > 0:
+        raise ValueError(f"--time-budget is a positive number of seconds, not {time_budget:g}")
     check_data(data)
     check_file(out, "model", [data], force)
     check_file(plot, "picture", [data, out], force)
@@ -170,6 +172,7 @@ def fit(
     remember_programs()
     with place.opened(conv, patch, patches, labels) as source, progress_bar(quiet) as bar:
         estimator = _estimator(conv, labels, options | {"progress": bar})
+        source.check_rows(data)
         _fit_quietly(estimator, source.X, source.y, **source.options)
     source.warn()
     made = Report(estimator, source.names, out, plot, intervals, report, source, began)

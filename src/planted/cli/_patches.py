@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from planted.names import count_of
+
 Patch = Annotated[
     str | None,
     typer.Option(
@@ -65,3 +67,18 @@ def read_patches(data: Path, target: str | None, patch: str | None, patches: int
             f"{data}: X has flat rows, not images: give --patches, how many patches make up a row, not --patch"
         )
     return to_patches(X, patches, shape), y
+
+
+def patches_in_words(data: Path, patches: Any, target: str) -> str:
+    """What was understood of a file of arrays, or of names of images, in one line.
+
+    >>> import numpy as np
+    >>> patches_in_words(Path("a.npz"), np.ones((30, 4, 6)), "y")
+    'a.npz: NPZ; 30 rows × 4 patches of 6 numbers; target y'
+    """
+    from planted.datasets import names_images
+
+    n, k, size = patches.shape
+    kind = "images by name" if names_images(data) else "NPZ"
+    shape = f"{count_of(n, 'row')} × {count_of(k, 'patch', 'patches')} of {count_of(size, 'number')}"
+    return f"{data}: {kind}; {shape}; target {target}"

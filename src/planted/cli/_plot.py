@@ -25,7 +25,7 @@ from planted.cli._patches import Patch
 from planted.cli._program_cache import remember_programs
 from planted.cli._rows import Request
 from planted.cli._sources import Header, Weights
-from planted.names import PLOT_LOSSES, PLOTS, count_of
+from planted.names import PLOT_LOSSES, PLOTS, count_of, unknown
 
 
 def plot(
@@ -74,7 +74,8 @@ def plot(
         return draw_model(Path(what), Request(data, target, features, patch, header, weights), out, force, as_json)
     if what not in PLOTS and Path(what).is_file():
         raise ValueError(f"name the table that the model is to be drawn beside: planted plot {what} data.csv")
-    known("picture", what, PLOTS)
+    if what not in PLOTS:
+        raise ValueError(f"no model file at {what}, and {unknown('picture', what, PLOTS)}")
     known("loss", loss, PLOT_LOSSES)
     if features is not None and (not features.isdigit() or int(features) < 2):
         raise ValueError(f"--features is a number of inputs from 2 on for a picture of {what}, not {features!r}")

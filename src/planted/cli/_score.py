@@ -30,7 +30,13 @@ from planted.names import MISSING_RULES
 
 
 def score(
-    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or NPZ file with numbers, one row a sample.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="A table, one row a sample: CSV and the like (compressed or not), Parquet, Arrow, Excel, NPY, NPZ; - "
+            "for standard input."
+        ),
+    ],
     order: Annotated[int, typer.Option(min=1, max=4, help="m of ∇^m f / f; 3 and 4 want --degree 4.")] = 1,
     bandwidth: Annotated[
         str,
@@ -122,12 +128,20 @@ def bandwidth_from(text: str) -> float | str:
 def _rows(data: Path, target: str | None, features: str | None, columns: Columns) -> Any:
     """The table of inputs; the target is one more column to leave out, in a file of arrays an array."""
     from planted.datasets import open_table
+    from planted.numerics.reading import DataError
+    from planted.rows import TextError
 
     targets = [] if target is None else names_in(target)
     options, chosen = columns.options(), None if features is None else names_in(features)
     if data.suffix.lower() == ".npz":
         return open_table(data, targets, chosen, **options)
-    return open_table(source_of(data), None, chosen, **options | {"exclude": [*options["exclude"], *targets]})
+    try:
+        return open_table(source_of(data), None, chosen, **options | {"exclude": [*options["exclude"], *targets]})
+    except TextError as error:
+        if "--categorical" not in error.command:
+            raise
+        left = "--exclude leaves it out" if targets else "--target or --exclude leaves it out"
+        raise DataError(error.sentence, f"{left}, --categorical makes columns of zeros and ones of it") from None
 
 
 def _query(query: Path, table: Any, columns: Columns) -> Any:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from planted.cli._common import Stopped, check_table, known, names_in, source_of
-from planted.cli._patches import patch_shape, read_patches
+from planted.cli._patches import patch_shape, patches_in_words, read_patches
 from planted.names import count_of
 
 ENGINES = ("auto", "memory", "files", "dask")
@@ -124,6 +124,18 @@ class Source:
             return self
         remark = "the target has only the values 0 and 1; if these are classes, add --task classification"
         return replace(self, remarks=(*self.remarks, remark))
+
+    def check_rows(self, data: Path) -> None:
+        """Raise a ValueError that names the file where one row is all that it gives.
+
+        >>> Source([[1.0]], [2.0], ["u"], {}).check_rows(Path("a.csv"))
+        Traceback (most recent call last):
+        ValueError: a.csv gives one row, which determines no network
+        """
+        n = self.X.n_rows if hasattr(self.X, "n_rows") else len(self.X)
+        if n == 1:
+            where = "standard input" if str(data) == "-" else data
+            raise ValueError(f"{where} gives one row, which determines no network")
 
     def done(self) -> None:
         """Remove the checkpoint, if there is one: the result is safe."""
@@ -242,7 +254,7 @@ class Place:
         said = tuple(remark.sentence(command=True) for remark in table.remarks)
         X, y = self._held(table.X), self._held(table.y)
         given = {"names": table.names, "targets": table.targets} | self.table.sample_weight(self.data, table.rows)
-        return Source(X, y, table.names, given, table.words, said, table.encoding)
+        return Source(X, y, table.names, given, table.words + self._weighted(), said, table.encoding)
 
     def _arrays(self, patch: str | None, patches: int | None) -> Source:
         from planted.datasets import names_images, to_patches
@@ -256,7 +268,8 @@ class Place:
         if arrays or patches is None:
             X, y = read_patches(self.data, self.target, patch, patches)
             weight = self.table.sample_weight(self.data, slice(None))
-            return Source(self._held(X), self._held(y), [], {"names": []} | weight)
+            words = patches_in_words(self.data, X, self.target) + self._weighted()
+            return Source(self._held(X), self._held(y), [], {"names": []} | weight, words)
         try:
             flat = self._table(names_in(self.target), None, labels=False)
         except DataError as error:
@@ -265,6 +278,9 @@ class Place:
             raise DataError(error.sentence, "patches are made of numbers: leave it out with --exclude") from None
         given = {name: value for name, value in flat.options.items() if name == "sample_weight"}
         return replace(flat, X=to_patches(flat.X, patches, patch_shape(patch)), names=[], options={"names": []} | given)
+
+    def _weighted(self) -> str:
+        return "" if self.table.weights is None else f"; row weights {self.table.weights}"
 
     def _held(self, array: Any) -> Any:
         """As blocks are: held in float32 on the way in, computed on in float64."""

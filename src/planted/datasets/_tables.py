@@ -35,9 +35,12 @@ def _targets(target: str | Sequence[str] | None) -> list[str]:
     return [] if target is None else [target] if isinstance(target, str) else list(target)
 
 
-def _npz_arrays(path: Path, targets: list[str]) -> tuple[np.ndarray, np.ndarray | None]:
-    """X and the targets as they are in the file, several side by side; other members are not read."""
-    arrays = npz_arrays(path, ["X", *targets], "X")
+def _npz_arrays(path: Path, targets: list[str], text: bool = False) -> tuple[np.ndarray, np.ndarray | None]:
+    """X and the targets as they are in the file, several side by side; other members are not read.
+
+    A single target may hold text where that is asked for.
+    """
+    arrays = npz_arrays(path, ["X", *targets], "X", targets if text and len(targets) == 1 else ())
     if not targets:
         return arrays["X"], None
     if len({len(arrays[name]) if arrays[name].ndim == 1 else -1 for name in targets}) > 1:
@@ -49,7 +52,10 @@ def _checked(path: Path, X: np.ndarray, y: np.ndarray | None, ndim: int) -> tupl
     """Inputs with `ndim` dimensions and targets (n,) or (n, m) as finite float64 arrays of equal length."""
     try:
         X = as_matrix("X", X, ndim)
-        y = None if y is None else as_matrix("the target", y, 1 if np.ndim(y) < 2 else 2)
+        if y is not None and y.dtype.kind == "U" and y.ndim != 1:
+            raise ValueError(f"labels must have 1 dimension, not {y.ndim}")
+        if y is not None and y.dtype.kind != "U":
+            y = as_matrix("the target", y, 1 if np.ndim(y) < 2 else 2)
         if y is not None and len(X) != len(y):
             raise ValueError(f"X has {len(X)} rows but the target has {len(y)} entries")
     except ValueError as error:
@@ -142,7 +148,8 @@ def open_table(
     """
     targets = _targets(target)
     if isinstance(source, (str, PathLike)) and table_kind(check_source(source)) == ".npz":
-        return _npz_table(Path(source), targets, features, exclude)
+        table = _npz_table(Path(source), targets, features, exclude)
+        return _with_target(table, source, labels)
     wanted = Wanted(
         tuple(targets), None if features is None else tuple(features), exclude=tuple(exclude), header=header
     )
@@ -214,8 +221,28 @@ def read_inputs(source: Any, encoding: Encoding, target: Sequence[str] = (), hea
     return Table(X, y if targets else None, list(encoding.names), targets, encoding, words, (), whole, lacking)
 
 
+def _with_target(table: Table, source: Any, labels: bool) -> Table:
+    """The table of an archive if its target can be fitted: text is for labels, of which each row has one."""
+    if table.y is None or table.y.dtype.kind != "U":
+        return table
+    name = table.targets[0]
+    if not labels:
+        wanted = "labels go with --task classification"
+        raise DataError(f"{source}: array {name!r} holds text", "PlantedClassifier takes labels", wanted)
+    if np.any(table.y == ""):
+        raise DataError(f"{source}: array {name!r} has no label in row {int(np.argmax(table.y == '')) + 1}")
+    return table
+
+
 def _npz_table(path: Path, targets: list[str], features: Sequence[str] | None, exclude: Sequence[str]) -> Table:
-    X, y = _checked(path, *_npz_arrays(path, targets), ndim=2)
+    inputs, given = _npz_arrays(path, targets, text=True)
+    if inputs.ndim in (3, 4):
+        raise DataError(
+            f"{path}: X must have 2 dimensions, not {inputs.ndim}",
+            "PlantedConvRegressor fits patches, and images with patch_shape",
+            "planted fit --conv fits patches, and images with --patch HEIGHTxWIDTH",
+        )
+    X, y = _checked(path, inputs, given, ndim=2)
     check_columns(path, X.shape[1])
     names = [f"x{i}" for i in range(X.shape[1])]
     chosen = [name for name in (names if features is None else features) if name not in exclude]

@@ -13,14 +13,15 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from planted.certificates import Certificate
 from planted.estimators._presented import Presented
-from planted.estimators._tables import coded_table, fitted_table
-from planted.estimators._values import check_meaning, check_numbers
+from planted.estimators._tables import coded_table, fitted_table, text_labels_refused
+from planted.estimators._values import check_meaning, check_numbers, check_targets
+from planted.estimators._weighting import row_weights
 from planted.methods import (
     Method,
     Problem,
@@ -32,6 +33,7 @@ from planted.methods import (
     in_own_units,
     observations,
 )
+from planted.names import count_of
 from planted.numerics.deadline import time_budget
 from planted.numerics.precision import check_process, float64
 from planted.numerics.progress import Progress, silent
@@ -141,7 +143,9 @@ class PlantedEstimator(Presented, BaseEstimator):
         of the rows and how often. `names=` and `targets=` name inputs and targets, for what
         is said of them.
 
-        X may be a DataFrame of pandas, polars or Arrow, and y the name of one of its columns, or several. Columns of
+        X may be a DataFrame of pandas, polars or Arrow, and y the name of one of its columns, or several; or a
+        :class:`planted.datasets.Table`, which has its target. Files that cannot be read in blocks (compressed ones,
+        Arrow, Excel, NPZ), and those whose columns options are about, are read into memory as such tables. Columns of
         text and missing values are refused unless `categorical=` and `missing=` say what becomes of them, `exclude=`
         leaves columns out (see :func:`planted.datasets.open_table`); `predict` then takes tables of the same columns in
         any order.
@@ -163,6 +167,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         key = words_from(self.random_state)
         if self.progress is not None and not callable(self.progress):
             raise ValueError(f"progress must be a function or None, not {self.progress!r}")
+        self._weighting = ""
         self._names, self.target_names_ = tuple(options.pop("names", ())), tuple(options.pop("targets", ()))
         with time_budget(getattr(self, "time_budget", None)):
             X, y, sample_weight = fitted_table(self, X, y, sample_weight, options)
@@ -171,11 +176,14 @@ class PlantedEstimator(Presented, BaseEstimator):
                     raise TypeError(
                         "row weights of rows outside memory belong to the rows: see planted.rows.block_rows"
                     )
-                self._fit_chunks(key, self._open(X, y), **options)
+                with text_labels_refused(self):
+                    self._fit_chunks(key, self._open(X, y), **options)
             else:
                 for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
                     check_meaning(name, value)
                 check_numbers("X", X)
+                if not is_classifier(self):
+                    check_targets(y)
                 if options:
                     raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
                 self._fit_arrays(key, X, y, sample_weight)
@@ -195,6 +203,7 @@ class PlantedEstimator(Presented, BaseEstimator):
             weight = _check_sample_weight(sample_weight, inputs, dtype=np.float64, ensure_non_negative=True)
             if not np.isfinite(weight.sum()):
                 raise ValueError("the sum of sample_weight leaves float64: divide the weights by their largest one")
+            self._weighting = row_weights(weight)
             counts = weight > 0
             inputs, targets, weight = inputs[counts], targets[counts], weight[counts]
         targets = self._coded(targets)
@@ -291,8 +300,8 @@ class PlantedEstimator(Presented, BaseEstimator):
         # What was left open may have decided the method.
         method = self._method()
         self.n_hidden_ = problem.n_hidden
-        plural = "s" * (problem.n_hidden != 1)
-        LOG.info("%s %s neuron%s, method %s", problem.n_hidden, problem.activation.name, plural, method.name)
+        neurons = count_of(problem.n_hidden, f"{problem.activation.name} neuron")
+        LOG.info("%s, method %s", neurons if problem.n_hidden else "a linear function", method.name)
         result = method(problem)
         if several:
             problem, result = in_noise_units(problem, result)

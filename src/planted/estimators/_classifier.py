@@ -230,7 +230,7 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
 
     def _set_classes(self, classes: np.ndarray) -> None:
         if len(classes) < 2:
-            raise ValueError(f"y has only one class, {classes[0]!r}: there is nothing to tell apart")
+            raise ValueError(f"y has only one class, {classes.tolist()[0]!r}: there is nothing to tell apart")
         if self.link == "mean" and len(classes) > 2:
             raise ValueError(
                 "Only binary classification is supported with link='mean'. The type of the target is multiclass: use "

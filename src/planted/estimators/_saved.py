@@ -113,6 +113,22 @@ class SavedModel:
             return None
         return Encoding.from_dict(self.signature.encoding)
 
+    @property
+    def output_names(self) -> list[str]:
+        """What each output of the network is: a target, or of labels a probability or log-odds; none if unknown.
+
+        >>> sign = Signature(("u",), ("kind",), "classification", ("no", "yes"), "logit")
+        >>> SavedModel(Network([[1.0]], [2.0]), sign).output_names
+        ['log-odds of yes']
+        """
+        sign = self.signature
+        if sign is None:
+            return []
+        if not self.labels:
+            return list(sign.targets)
+        what = "probability" if sign.link == "mean" else "log-odds"
+        return [f"{what} of {name}" for name in sign.classes[-getattr(self.network, "n_outputs", 1) :]]
+
     def table(self, source: Any, target: Any = (), header: bool | None = None) -> Table:
         """The rows of a table (a path, a binary file, or a DataFrame), its columns matched by name."""
         encoding = self.encoding

@@ -13,6 +13,7 @@ import numpy as np
 
 from planted.certificates import unit_scaled
 from planted.estimators._scores import scores
+from planted.estimators._weighting import class_weights
 from planted.names import count_of
 from planted.networks import ConvNetwork
 from planted.pages import displayed, shown_errors
@@ -31,8 +32,9 @@ class Summary:
     head : list of str
         The conclusion, the network, and how well it predicts.
     parts : list of dict
-        One entry a neuron, strongest first: `strength`, `active`, and by the name of each parameter the value and its
-        standard error (None if it is not known, or if rounding is all that is left).
+        One entry a neuron, strongest first, or a patch or a filter, in their order: `strength`, `active in`, and by the
+        name of each parameter the value and its standard error (None if it is not known, or if rounding is all that is
+        left).
     shared : dict
         Parameters that belong to no neuron: intercepts and the linear part, values with standard errors.
     notes : list of str
@@ -43,6 +45,8 @@ class Summary:
         The same as `parts` and `shared` with how far an interval reaches to either side; None without a level.
     digits : int
         Of numbers without an error.
+    kind : "neuron", "patch" or "filter"
+        What an entry of `parts` is called, and its column of the table; patches are counted from 0, as in pictures.
     """
 
     head: list[str]
@@ -53,6 +57,7 @@ class Summary:
     hidden: list[str] = field(default_factory=list)
     intervals: tuple[list[dict[str, Any]], dict[str, Any]] | None = None
     digits: int = 4
+    kind: str = "neuron"
 
     def as_dict(self) -> dict[str, Any]:
         """Neurons and shared parameters in JSON's types."""
@@ -62,23 +67,31 @@ class Summary:
         """Neurons as columns, parameters as rows, then what they share."""
         lines: list[str] = []
         parts, shared = self.intervals or (self.parts, self.shared)
-        shown = parts[:_NEURONS]
+        shown, left = self._places(), max(len(self.parts) - _NEURONS, 0)
         for begin in range(0, len(shown), _COLUMNS):
-            lines += [*self._block(shown[begin : begin + _COLUMNS], begin), ""]
-        if len(self.parts) > _NEURONS:
-            lines += [
-                f"… {count_of(len(self.parts) - _NEURONS, 'weaker neuron is', 'weaker neurons are')} not shown",
-                "",
-            ]
+            lines += [*self._block(parts, shown[begin : begin + _COLUMNS]), ""]
+        if left:
+            which, many = (
+                "more" if self.kind == "filter" else "weaker",
+                "patches" if self.kind == "patch" else f"{self.kind}s",
+            )
+            lines += [f"… {count_of(left, f'{which} {self.kind} is', f'{which} {many} are')} not shown", ""]
         if shared:
             width = max(len(name) for name in shared)
             lines += [f"{name:<{width}}  {self._cell(*pair)}" for name, pair in shared.items()] + [""]
         return "\n".join(lines).rstrip()
 
-    def _block(self, parts: Sequence[dict[str, Any]], begin: int) -> list[str]:
+    def _places(self) -> list[int]:
+        """Which columns are shown, in their order: those of the strongest patches where these are too many."""
+        places = list(range(len(self.parts)))
+        if self.kind == "patch":
+            places.sort(key=lambda i: -self.parts[i]["strength"])
+        return sorted(places[:_NEURONS])
+
+    def _block(self, parts: Sequence[dict[str, Any]], places: Sequence[int]) -> list[str]:
         names = [name for name in parts[0] if name not in self.hidden]
-        cells = [[self._named(name, part[name]) for part in parts] for name in names]
-        heads = [f"neuron {begin + i + 1}" for i in range(len(parts))]
+        cells = [[self._named(name, parts[i][name]) for i in places] for name in names]
+        heads = [f"{self.kind} {i + (self.kind != 'patch')}" for i in places]
         left = max(len(name) for name in names)
         widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
         lines = [" " * left + "  " + "  ".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True))]
@@ -138,16 +151,17 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
     hidden: list[str] = []
     columns: Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]
     if isinstance(network, ConvNetwork):
-        columns, notes = partial(_filter, network, shown), ["neurons are the patches of a row, in their order"]
+        columns, kind, notes = partial(_filter, network, shown), "patch", ["patches are those of a row, in their order"]
+        notes += _left_out(len(network.filter) - _INPUTS, "more entry of the filter", "more entries of the filter")
     elif errors is not None and "filters" in errors.estimate:
-        columns = partial(_columns, errors.estimate)
+        columns, kind = partial(_columns, errors.estimate), "filter"
         notes = ["every column is a filter, which all patches of a row share"]
     else:
         if len(names) != network.n_features:
             names = [f"x{i}" for i in range(network.n_features)]
         made = unit_scaled(network, shown.scale, errors)
         own, hidden, estimate = made.errors, _hidden(made.network, names), made.network.arrays()
-        columns = partial(_neurons, estimator, made.network, names)
+        columns, kind = partial(_neurons, estimator, made.network, names), "neuron"
         notes = _neuron_notes(made.network, shown, len(hidden))
     stated = shown_errors(own, estimate, result.verdict.facts.explained)
     rounded = any(np.isnan(error).any() for error in stated.values())
@@ -157,7 +171,7 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
     intervals = columns({name: reach[name] * stated[name] for name in stated}) if reach else None
     if level is not None and any(np.isfinite(error).any() for error in stated.values()):
         notes = [f"brackets hold {100 * level:g} % intervals for independent noise", *notes]
-    return Summary(_head(estimator), parts, shared, notes, level, hidden, intervals, 6 if rounded else 4)
+    return Summary(_head(estimator), parts, shared, notes, level, hidden, intervals, 6 if rounded else 4, kind)
 
 
 def _head(estimator: Any) -> list[str]:
@@ -166,7 +180,10 @@ def _head(estimator: Any) -> list[str]:
     lines = [f"{verdict.status}: {verdict.reason}"] + ([verdict.advice] if verdict.advice else [])
     rows = count_of(estimator.evidence_.n_rows, "row")
     lines += [f"{result.network}; {rows}; method {result.method!r}; {result.seconds:.1f} s"]
-    return lines + scores(estimator)
+    weighting = [getattr(estimator, "_weighting", "")]
+    if getattr(estimator, "_factors", None) is not None:
+        weighting.append(class_weights(estimator.classes_.tolist(), estimator._factors))
+    return lines + scores(estimator) + [words for words in weighting if words]
 
 
 def _neurons(
@@ -202,9 +219,12 @@ def _neuron_notes(net: Any, shown: Any, hidden: int) -> list[str]:
         notes += _in_every_row(always & shown.straight[ranking], "linear")
         if net.activation.name == "squared_relu":
             notes += _in_every_row(always, "never silent")
-    return notes + [
-        f"{count_of(hidden, 'input with smaller weights is', 'inputs with smaller weights are')} not shown"
-    ] * (hidden > 0)
+    return notes + _left_out(hidden, "input with smaller weights", "inputs with smaller weights")
+
+
+def _left_out(number: int, one: str, many: str) -> list[str]:
+    """How many are not shown, in words; nothing if there are none."""
+    return [f"{count_of(number, f'{one} is', f'{many} are')} not shown"] if number > 0 else []
 
 
 def _in_every_row(these: np.ndarray, kind: str) -> list[str]:

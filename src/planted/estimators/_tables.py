@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from planted.datasets import open_table, read_inputs
+from planted.datasets import Table, open_table, read_arrays, read_inputs
 from planted.numerics.reading import DataError
-from planted.rows import is_frame, remarks
+from planted.rows import Encoding, TextError, in_blocks, is_frame, remarks, table_kind
 
 _ENCODE = "categorical=True makes columns of zeros and ones of it"
 _FILL = "missing='drop' leaves such rows out, missing='mean' fills them in"
@@ -22,41 +25,93 @@ class TableWarning(UserWarning):
 
 
 def fitted_table(estimator: Any, X: Any, y: Any, weight: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Inputs, targets and row weights of a table; anything else is given back as it is.
+    """Inputs, targets and row weights of a table, or of a file that is read at once; anything else as it is.
 
     Takes `categorical`, `missing` and `exclude` out of the options (see :func:`planted.datasets.open_table`). Where one
     of them is given, or y names columns of X, the estimator's `encoding_` says how columns became inputs.
     """
-    asked = {name: options.pop(name) for name in ("categorical", "missing", "exclude") if name in options}
+    asked: dict[str, Any] = {
+        name: options.pop(name) for name in ("categorical", "missing", "exclude") if name in options
+    }
     estimator.__dict__.pop("encoding_", None)
+    if isinstance(X, (str, PathLike)) and (asked or not in_blocks(X)):
+        return _of_file(estimator, X, y, weight, asked)
     if not is_frame(X):
         if asked:
-            raise TypeError(f"{next(iter(asked))}= is for tables with named columns: X is no DataFrame")
-        return X, y, weight
+            raise TypeError(f"{next(iter(asked))}= is for tables with named columns: X is no DataFrame and no file")
+        if not isinstance(X, Table):
+            return X, y, weight
+        if y is not None and (_names(y) or X.targets):
+            raise TypeError("a table from open_table has the target that was named there: leave y out")
+        return _of_table(estimator, X, y, weight)
     target = y if _names(y) else None
     if not asked and target is None:
         _check_numbers(X, _ENCODE, _FILL)
         frame = X.collect() if hasattr(X, "collect") else X
         _warn(remarks(_numbers(frame), [str(name) for name in _columns(frame)]))
         return frame, y, weight
-    table = open_table(X, target, labels=is_classifier(estimator), **asked)
+    return _of_table(estimator, open_table(X, target, labels=is_classifier(estimator), **asked), y, weight)
+
+
+def _of_file(estimator: Any, path: Any, y: Any, weight: Any, asked: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Those of a file whose rows are all read into memory; the target is the column "y" unless one is named."""
+    target = "y" if y is None else y if _names(y) else None
+    if table_kind(Path(path)) == ".npz" and estimator.__sklearn_tags__().input_tags.three_d_array:
+        if asked or not (target is None or isinstance(target, str)):
+            raise TypeError(f"{path} holds arrays: one of them is the target, and there are no columns to choose from")
+        X, read = read_arrays(path, target)
+        return X, y if read is None else read, weight
+    table = open_table(path, target, labels=is_classifier(estimator), **asked)
+    return _of_table(estimator, table, y if target is None else None, weight)
+
+
+def _of_table(estimator: Any, table: Table, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Those of a table that was read; the estimator then knows how columns became inputs."""
     estimator.encoding_ = table.encoding
     estimator.target_names_ = tuple(table.targets)
     _warn(table.remarks)
-    if target is None and y is not None:
-        values = y if hasattr(y, "__array__") else np.asarray(y)
+    if table.y is None and y is not None:
+        values = np.asarray(y)
         y = values[table.rows] if len(values) == len(table.rows) else values
     else:
         y = table.y
-    weight = weight if weight is None else np.asarray(weight)[table.rows]
+    if weight is not None:
+        weight = np.asarray(weight)
+        weight = weight[table.rows] if len(weight) == len(table.rows) else weight
     return _named_frame(table.X, table.names), y, weight
 
 
+@contextmanager
+def text_labels_refused(estimator: Any) -> Iterator[None]:
+    """Say of text labels in rows that are read in blocks that these are for numbers.
+
+    >>> from planted import PlantedClassifier
+    >>> with text_labels_refused(PlantedClassifier()):
+    ...     raise TextError("a.csv", "kind", "cat", 1, label=True)
+    Traceback (most recent call last):
+    planted.numerics.reading.DataError: a.csv: column 'kind' holds text, 'cat' in row 1; labels that are read in blocks
+    are numbers: fit planted.datasets.open_table(path, target, labels=True)
+    """
+    try:
+        yield
+    except TextError as error:
+        if not (error.label and is_classifier(estimator)):
+            raise
+        blocks = "labels that are read in blocks are numbers:"
+        whole = "fit planted.datasets.open_table(path, target, labels=True)"
+        raise DataError(error.sentence, f"{blocks} {whole}", f"{blocks} add --engine memory") from None
+
+
 def coded_table(estimator: Any, X: Any) -> Any:
-    """A table to predict from, brought into the form of the one that was fitted; anything else as it is."""
-    if not is_frame(X):
+    """A table or file to predict from, brought into the form of what was fitted; anything else as it is."""
+    file, names = isinstance(X, (str, PathLike)), getattr(estimator, "input_names_", ())
+    if not (file or is_frame(X)):
         return X
     encoding = getattr(estimator, "encoding_", None)
+    if encoding is None and file:
+        if not names:
+            raise TypeError("the fit took an array, which has no names of columns: give an array, not a file")
+        encoding = Encoding(names)
     if encoding is None:
         frame = X.collect() if hasattr(X, "collect") else X
         _check_numbers(frame, "the fit took numbers there", "leave such rows out, or fill in what is missing")
@@ -65,7 +120,7 @@ def coded_table(estimator: Any, X: Any) -> Any:
     if np.isnan(table.X).any():
         row = int(np.argmax(np.isnan(table.X).any(axis=1))) + 1
         raise DataError(f"row {row} has a missing value, and missing values were left out of the fit: leave it out")
-    return _named_frame(table.X, table.names)
+    return _named_frame(table.X, table.names) if hasattr(estimator, "feature_names_in_") else table.X
 
 
 def _names(y: Any) -> bool:

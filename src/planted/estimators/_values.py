@@ -49,6 +49,22 @@ def check_numbers(name: str, value: Any) -> None:
         raise ValueError(f"{where}: leave such rows out, or fill in what is missing")
 
 
+def check_targets(y: Any) -> None:
+    """Raise a ValueError for text among the targets of a regression, with what takes it.
+
+    >>> check_targets(["1.5", "Rome"])
+    Traceback (most recent call last):
+    ValueError: y holds text, 'Rome' in row 1: PlantedClassifier takes labels
+    """
+    array = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    if array.dtype.kind not in "OUS":
+        return
+    for place in np.ndindex(array.shape):
+        entry = array[place]
+        if isinstance(entry, (str, bytes)) and not _is_number(entry):
+            raise ValueError(f"y holds text, {str(entry)[:60]!r} in row {place[0]}: PlantedClassifier takes labels")
+
+
 def _array(value: Any) -> np.ndarray | None:
     """An array of what a caller gave; None where it is none, which scikit-learn refuses."""
     if hasattr(value, "toarray"):

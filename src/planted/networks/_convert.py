@@ -82,9 +82,11 @@ def from_sklearn(kind: type[Network], model: Any) -> Network:
 
 
 def to_sklearn(network: Network) -> Any:
-    """A fitted MLPRegressor that predicts the same."""
+    """A fitted MLPRegressor that predicts the same, or a LinearRegression for a network without neurons."""
     from sklearn.neural_network import MLPRegressor
 
+    if not network.n_hidden:
+        return _linear_regression(network)
     name = network.activation.name
     if name not in SKLEARN_ACTIVATIONS or any(value != 1.0 for _, value in network.activation.parameters):
         known = ", ".join(SKLEARN_ACTIVATIONS)
@@ -92,14 +94,23 @@ def to_sklearn(network: Network) -> Any:
     if network.skip is not None:
         raise ConversionError("scikit-learn's networks have no linear part beside their neurons")
     k, m = network.n_hidden, network.n_outputs
-    if not k:
-        raise ConversionError("scikit-learn's networks have at least one neuron")
     model = MLPRegressor(hidden_layer_sizes=(k,), activation=SKLEARN_ACTIVATIONS[name])
     model.coefs_ = [network.weights.T.copy(), np.atleast_2d(network.output).T.copy()]
     bias = np.zeros(k) if network.bias is None else network.bias.copy()
     model.intercepts_ = [bias, np.atleast_1d(np.asarray(network.intercept, dtype=float)).copy()]
     model.n_layers_, model.n_outputs_, model.out_activation_ = 3, m, "identity"
     model.n_features_in_, model.n_iter_, model.t_ = network.n_features, 0, 0
+    return model
+
+
+def _linear_regression(network: Network) -> Any:
+    from sklearn.linear_model import LinearRegression
+
+    model = LinearRegression()
+    shape = (*network.output.shape[:-1], network.n_features)
+    model.coef_ = np.zeros(shape) if network.skip is None else network.skip.copy()
+    model.intercept_ = np.array(network.intercept, dtype=float)[()]
+    model.n_features_in_ = network.n_features
     return model
 
 

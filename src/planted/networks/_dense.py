@@ -334,7 +334,7 @@ class Network(Kind):
         return from_sklearn(cls, model)
 
     def to_sklearn(self) -> Any:
-        """A fitted scikit-learn MLPRegressor that predicts the same.
+        """A fitted scikit-learn MLPRegressor that predicts the same; without neurons a LinearRegression.
 
         >>> Network([[1.0]], [2.0]).to_sklearn().predict([[3.0]])
         array([6.])

@@ -43,7 +43,8 @@ def export_network(network: Network, path: str | PathLike[str], to: str = "onnx"
     Parameters
     ----------
     to : "onnx", "torch" or "sklearn"
-        An ONNX file, a module written by torch.save, or an MLPRegressor written by joblib.
+        An ONNX file, a module written by torch.save, or an MLPRegressor (without neurons a LinearRegression) written
+        by joblib.
     dtype : "float32" or "float64"
         Of the numbers in ONNX and torch files; scikit-learn's are float64.
 

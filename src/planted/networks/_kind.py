@@ -107,7 +107,11 @@ class Kind(ABC):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read what :meth:`save` wrote; a damaged or changed file is refused. Nothing in it is executed."""
-        _, metadata, arrays = read_model(path, cls.form)
+        form, metadata, arrays = _read(path)
+        if form is not cls.form:
+            raise ModelFileError(
+                f"{path} holds a {KINDS[form.name].__name__}, not a {cls.__name__}; planted.load reads both"
+            )
         return cls._restored(path, metadata, arrays)
 
     @classmethod

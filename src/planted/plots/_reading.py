@@ -35,6 +35,7 @@ def plot_reading(network: Network, figure: Any = None) -> Any:
     size = np.sort(strengths(network))[::-1]
     left.bar(np.arange(1, len(size) + 1), size, width=0.9)
     left.set_yscale("log")
+    _counted(left)
     left.set(xlabel="neuron, strongest first", ylabel="‖output‖ ‖weights‖", title=count_of(network.n_hidden, "neuron"))
     _hyperplanes(network, right)
     return figure
@@ -48,8 +49,16 @@ def _coefficients(network: Network, axis: Any) -> None:
         axis.bar(np.arange(len(row)) + output * width, row, width=width, label=f"output {output + 1}")
     if len(linear) > 1:
         axis.legend(frameon=False)
+    _counted(axis)
     axis.axhline(0, color="grey", linewidth=1)
     axis.set(title="one linear function, no neuron", xlabel="input, from x0 on", ylabel="coefficient")
+
+
+def _counted(axis: Any) -> None:
+    """Ticks at whole numbers alone, however few bars there are."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def _hyperplanes(network: Network, axis: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from planted.rows._base import Block, Rows, over_rows
 from planted.rows._chunks import ChunkedRows, Counts, Engine, LocalEngine, RowsLostError, Work, block_rows
 from planted.rows._encoding import Encoding
-from planted.rows._files import file_rows
+from planted.rows._files import file_rows, in_blocks
 from planted.rows._frames import Frame, read_frame, table_kind
 from planted.rows._fresh import FreshRows
 from planted.rows._journal import CheckpointError, Journal, delete_checkpoint, fingerprint
@@ -49,6 +49,7 @@ __all__ = [
     "delete_checkpoint",
     "file_rows",
     "fingerprint",
+    "in_blocks",
     "in_memory",
     "in_target_units",
     "is_frame",

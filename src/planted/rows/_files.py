@@ -16,6 +16,7 @@ import numpy as np
 from planted.numerics.reading import DataError, check_source
 from planted.rows._chunks import ChunkedRows, Engine, LocalEngine
 from planted.rows._csv import csv_chunks
+from planted.rows._dialect import UTF16
 from planted.rows._frames import PARQUET, TEXT
 from planted.rows._limits import reading
 from planted.rows._npy import npy_chunks, npy_dtype
@@ -26,13 +27,34 @@ from planted.rows._unpack import compressed
 KINDS = (*PARQUET, *TEXT, ".npy")
 
 
+def in_blocks(path: str | PathLike[str]) -> bool:
+    """Whether a path is read in blocks: a folder, or a file whose kind keeps rows where they can be read alone.
+
+    >>> in_blocks("data.parquet"), in_blocks(__file__)
+    (True, False)
+    """
+    path = Path(path)
+    if not path.is_file():
+        return True
+    kind = path.suffix.lower()
+    if kind not in TEXT:
+        return kind in KINDS
+    with reading(path, kind[1:]), path.open("rb") as file:
+        head = file.read(8)
+    return not (compressed(head) or head.startswith(UTF16))
+
+
 def _paths(path: Path) -> list[Path]:
     """The files that a path stands for."""
     check_source(path, folder=True)
     if not path.is_dir():
         if path.suffix.lower() not in KINDS:
             kinds = ", ".join(KINDS)
-            raise DataError(f"{path}: unknown kind of file {path.suffix!r}; files read in blocks are {kinds}")
+            raise DataError(
+                f"{path}: blocks of a file {path.suffix!r} cannot be read; files read in blocks are {kinds}",
+                "planted.datasets.open_table reads others into memory",
+                "--engine memory reads others",
+            )
         return [path]
     paths = sorted(entry for entry in path.rglob("*.parquet") if entry.is_file())
     if not paths:

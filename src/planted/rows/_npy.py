@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,8 +103,8 @@ def npy_chunks(path: Path, wanted: Wanted) -> tuple[list[NpyChunk], tuple[str, .
     ], chosen  # fmt: skip
 
 
-def npz_arrays(path: Path, names: list[str], needed: str) -> dict[str, np.ndarray]:
-    """Arrays of an NPZ file by name, those wanted alone; the one `needed` must be there.
+def npz_arrays(path: Path, names: list[str], needed: str, text: Collection[str] = ()) -> dict[str, np.ndarray]:
+    """Arrays of an NPZ file by name, those wanted alone; the one `needed` must be there, those in `text` may hold text.
 
     What a member declares is checked before it is unpacked, and no more than that is unpacked.
     """
@@ -119,17 +120,17 @@ def npz_arrays(path: Path, names: list[str], needed: str) -> dict[str, np.ndarra
         twice = next((name for name in names if members.count(name) > 1), None)
         if twice is not None:
             raise DataError(f"{path}: there are two arrays {twice!r}")
-        return {name: _member(path, archive, name) for name in names}
+        return {name: _member(path, archive, name, name in text) for name in names}
 
 
-def _member(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
+def _member(path: Path, archive: zipfile.ZipFile, name: str, text: bool) -> np.ndarray:
     stored = next(entry for entry in archive.namelist() if entry.removesuffix(".npy") == name)
     with archive.open(stored) as file:
         try:
             shape, fortran, dtype = npy_header(file)
         except Exception:
             raise DataError(f"{path} cannot be read as npz: {name} is no array") from None
-        if dtype.kind not in _NUMBERS:
+        if dtype.kind not in _NUMBERS and not (text and dtype.kind == "U"):
             what = "the target" if name != "X" else "X"
             raise DataError(f"{path}: X and the target must be numbers, and {what} holds {_word(dtype)}")
         declared = math.prod(shape) * dtype.itemsize
@@ -144,5 +145,5 @@ def _member(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
 
 
 def _word(dtype: np.dtype) -> str:
-    words = {"c": "complex numbers", "m": "spans of time", "M": "dates", "O": "objects", "U": "text", "S": "text"}
+    words = {"c": "complex numbers", "m": "spans of time", "M": "dates", "O": "objects", "U": "text", "S": "bytes"}
     return words.get(dtype.kind, str(dtype))

@@ -22,11 +22,12 @@ _DECORATED = re.compile(r"[^a-zA-Z]*\d[^a-zA-Z]*")
 
 
 class TextError(DataError):
-    """A column that numbers are wanted of holds text."""
+    """A column that numbers are wanted of holds text; `label` says whether these may be labels."""
 
     def __init__(self, path: object, column: str, cell: str, row: int, label: bool = False) -> None:
         sentence = f"{path}: column {column!r} holds text, {cell[:60]!r} in row {row}"
-        if label and not (_DATE.match(cell) or _DECORATED.fullmatch(cell)):
+        self.label = label and not (_DATE.match(cell) or _DECORATED.fullmatch(cell))
+        if self.label:
             super().__init__(sentence, "PlantedClassifier takes labels", "labels go with --task classification")
         elif _DATE.match(cell):
             leave = "make numbers of dates, such as days, or leave the column out with"
