@@ -55,12 +55,49 @@ def test_the_text_has_names_in_full_and_intervals_in_the_same_places(fitted):
     assert "90 % intervals" in between
     part = fitted.summary().parts[0]
     value, error = part["age"]
-    low = value - 1.6448536 * error
-    assert f"[{low:+.4g}, " in between
+    reach = 1.6448536 * error
+    place = 1 - int(np.floor(np.log10(reach)))
+    assert f"{value:+.{place}f} [{value - reach:+.{place}f}, {value + reach:+.{place}f}]" in between
     assert repr(fitted.summary()) == text
     assert fitted.summary()._repr_html_().startswith("<pre>")
     with pytest.raises(ValueError, match="between 0 and 1"):
         fitted.summary(95)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e4, 1e9])
+def test_ends_of_intervals_differ_by_their_width_in_all_units(size):
+    """Four digits of the ends said nothing of errors below a thousandth of the number."""
+    y = size * (TEACHER.predict(X) + 1e-4 * RNG.standard_normal(400))
+    est = PlantedRegressor(2, activation="relu", fit_bias=False, fit_intercept=False, method="squared", random_state=0)
+    text = str(est.fit(X, y).summary(0.95))
+    found = re.findall(r"^output +(\S+) \[(\S+), (\S+)\] +(\S+) \[(\S+), (\S+)\]", text, re.MULTILINE)
+    value, low, high = np.array(found[0], float).reshape(2, 3).T
+    reach = 1.96 * np.array([part["output"][1] for part in est.summary().parts])
+    np.testing.assert_allclose(high - low, 2 * reach, rtol=0.1)
+    np.testing.assert_allclose(value, [part["output"][0] for part in est.summary().parts], atol=np.min(reach))
+
+
+def test_a_number_has_the_place_of_its_error_where_that_is_large():
+    noise = np.random.default_rng(0).standard_normal(60)
+    est = PlantedRegressor(1, activation="relu", fit_bias=False, fit_skip=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text = str(est.fit(X[:60], 4000 * (X[:60, 0] + noise)).summary())
+    shown = [line.split()[-3:] for line in text.splitlines() if "linear" in line and "±" in line]
+    assert shown
+    for value, _, error in shown:
+        assert "e" not in error
+        assert float(error) >= 100
+        assert float(value) % 10 == float(error) % 10 == 0
+
+
+def test_what_is_zero_to_rounding_is_zero():
+    inputs = RNG.standard_normal((100, 3))
+    est = PlantedRegressor("auto", random_state=0).fit(inputs, 0.5 + inputs @ [2.0, -1.0, 0.0])
+    assert est.summary().shared["linear: x2"] == (0.0, None)
+    assert "linear: x2  +0\n" in str(est.summary())
+    small = PlantedRegressor("auto", random_state=0).fit(inputs, 0.5 + inputs @ [2.0, -1.0, 1e-9])
+    assert small.summary().shared["linear: x2"][0] == pytest.approx(1e-9 * inputs[:, 2].std(), rel=1e-3)
 
 
 def test_seconds_are_those_waited_for(fitted):
@@ -120,7 +157,8 @@ def test_intervals_of_the_table_are_those_that_the_estimator_gives():
     summary = est.summary(0.9)
     strongest = int(np.argmax(est.evidence_.strength))
     low, high = est.confidence_intervals(0.9)["output"][:, strongest]
-    assert f"[{low:+.4g}, {high:+.4g}]" in summary.table()
+    place = 1 - int(np.floor(np.log10((high - low) / 2)))
+    assert f"[{low:+.{place}f}, {high:+.{place}f}]" in summary.table()
     assert summary.parts[0]["output"][1] == pytest.approx(est.standard_errors_.output[strongest], rel=1e-9)
 
 

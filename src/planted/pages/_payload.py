@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.pages._evidence import displayed, shown_errors
+from planted.pages._evidence import displayed, shown_errors, shown_network
 from planted.pages._subject import Subject
 from planted.pages._words import KIND, meaning
 
@@ -69,6 +69,7 @@ def _shown(subject: Subject) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         return network, {}, {}
     if scaled is None:
         return network, shown_errors(known.errors, known.estimate, subject.exact), known.intervals(LEVEL)
+    network = shown_network(network, scaled.errors, subject.exact)
     values, reach = network.arrays(), known.reach(LEVEL)
     ends = {
         name: values[name] + np.multiply.outer([-1.0, 1.0], reach[name] * error)
