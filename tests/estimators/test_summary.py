@@ -100,6 +100,30 @@ def test_what_is_zero_to_rounding_is_zero():
     assert small.summary().shared["linear: x2"][0] == pytest.approx(1e-9 * inputs[:, 2].std(), rel=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("alpha", "noise", "words"),
+    [
+        (0.0, 1.0, "none"),
+        (0.05, 1.0, "alpha=0.05; it pulls weights towards zero, so that errors and intervals are biased"),
+        ("auto", 1.0, "alpha=%g, chosen by held-out rows; it pulls weights"),
+        (0.0, 0.0, "alpha=%g, chosen by held-out rows; it pulls weights"),
+    ],
+)
+def test_the_penalty_of_the_network_is_told_from_that_of_its_rival(alpha, noise, words):
+    """Labels without noise have no finite weights, and get a penalty whatever was asked for."""
+    inputs = RNG.standard_normal((150, 2))
+    labels = inputs[:, 0] + noise * RNG.logistic(size=150) > 0
+    est = PlantedClassifier(1, link="logit", activation="tanh", fit_bias=False, alpha=alpha, random_state=0)
+    est.fit(inputs, labels)
+    said = words.replace("%g", f"{est.alpha_:g}") if est.alpha_ else "none"
+    assert f"\nℓ2 penalty of this network: {said}" in str(est.summary())
+    page = est._subject().numbers
+    assert page["ℓ2 penalty of this network (alpha)"] == est.alpha_
+    if not noise:
+        assert est.alpha_ > 0
+
+
 def test_seconds_are_those_waited_for(fitted):
     assert 0 < fitted.result_.seconds < 1000
     assert f"{fitted.result_.seconds:.1f} s" in str(fitted.summary())

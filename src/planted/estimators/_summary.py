@@ -185,12 +185,23 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
 
 
 def _head(estimator: Any) -> list[str]:
-    """Conclusion, network, scores."""
+    """Conclusion, network, penalty, scores."""
     result, verdict = estimator.result_, estimator.result_.verdict
     lines = [f"{verdict.status}: {verdict.reason}"] + ([verdict.advice] if verdict.advice else [])
     rows = count_of(estimator.evidence_.n_rows, "row")
     lines += [f"{result.network}; {rows}; method {result.method!r}; {result.seconds:.1f} s"]
-    return lines + scores(estimator)
+    return lines + _penalty(estimator) + scores(estimator)
+
+
+def _penalty(estimator: Any) -> list[str]:
+    """The penalty that a network of labels was fitted with and who chose it, in one line; nothing of other networks."""
+    if not hasattr(estimator, "alpha_"):
+        return []
+    chosen = ", chosen by held-out rows" if estimator.alpha_ != estimator.alpha else ""
+    if not estimator.alpha_:
+        return [f"ℓ2 penalty of this network: none{chosen}"]
+    biased = "it pulls weights towards zero, so that errors and intervals are biased"
+    return [f"ℓ2 penalty of this network: alpha={estimator.alpha_:g}{chosen}; {biased}"]
 
 
 def _neurons(

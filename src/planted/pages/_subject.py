@@ -248,6 +248,8 @@ def _numbers(recovery: Any, estimator: Any, names: Sequence[str]) -> dict[str, A
         called = list(names) if len(names) == np.size(noise) > 1 else [f"y{i}" for i in range(np.size(noise))]
         for name, size in zip(called, np.ravel(noise).tolist(), strict=True):
             numbers["standard deviation of the noise" + f", {name}" * (np.ndim(noise) > 0)] = size
+    if hasattr(estimator, "alpha_"):
+        numbers["ℓ2 penalty of this network (alpha)"] = estimator.alpha_
     law = getattr(estimator, "inputs_", None)
     if law is not None:
         numbers["law of the inputs"] = str(law)
