@@ -168,6 +168,10 @@ def test_coefficients_of_a_linear_function_are_said_to_be_per_standard_deviation
     made = np.array([summary.shared[f"linear: {name}"][0] for name in NAMES])
     np.testing.assert_allclose((X / X.std(axis=0)) @ made, line.predict(X) - line.network_.intercept, atol=1e-9)
     assert summary.notes == ["coefficients are per standard deviation of an input"]
+    est = PlantedRegressor(random_state=0).fit(X + SCALE, line.predict(X) + 0.1 * RNG.standard_normal(400))
+    summary = est.summary()
+    assert summary.notes[0].startswith("coefficients are per standard deviation of an input; an intercept is what")
+    assert est.predict(np.zeros((1, 3)))[0] == pytest.approx(summary.shared["intercept"][0])
 
 
 def test_intervals_of_the_table_are_those_that_the_estimator_gives():

@@ -225,7 +225,9 @@ def _neurons(
 def _neuron_notes(net: Any, shown: Any, hidden: int) -> list[str]:
     """What the columns of neurons mean, and how many inputs are left out of them."""
     if not net.n_hidden:
-        notes = [] if net.skip is None else ["coefficients are per standard deviation of an input"]
+        zero = "; an intercept is what the function gives where every input is zero, not at its mean"
+        notes = ["coefficients are per standard deviation of an input" + zero * bool(np.any(net.intercept))]
+        notes *= net.skip is not None
     else:
         notes = ["weights are per standard deviation of an input" + (
             ", of length one together; the output carries the rest" if net.activation.homogeneity is not None else ""
