@@ -654,3 +654,14 @@ def test_a_step_beyond_all_numbers_is_no_way_down_and_no_warning():
 def test_one_direction_is_counted_in_the_singular():
     flat = Flat(Squared([[1.0]], [0.0], "quadratic"), np.zeros((1, 1)))
     assert "measured in 1 direction to" in _measured(flat, np.ones((1, 1)), np.zeros((1, 1)), 1.0, 1.0).reason
+
+
+def test_the_direction_along_which_the_loss_falls_is_printed():
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    found = certify(Squared(X, np.maximum(X[:, 0], 0), "relu"), {"weights": np.ones((1, 2)), "output": np.zeros(1)})
+    assert found.decrease > 0
+    largest = max(
+        ((abs(value), name, place) for name, part in found.direction.items() for place, value in np.ndenumerate(part))
+    )
+    line = next(line for line in str(found).splitlines() if "the loss falls by" in line)
+    assert f"along a direction that changes {largest[1]}{list(largest[2])} by " in line

@@ -55,12 +55,73 @@ def test_the_text_has_names_in_full_and_intervals_in_the_same_places(fitted):
     assert "90 % intervals" in between
     part = fitted.summary().parts[0]
     value, error = part["age"]
-    low = value - 1.6448536 * error
-    assert f"[{low:+.4g}, " in between
+    reach = 1.6448536 * error
+    place = 1 - int(np.floor(np.log10(reach)))
+    assert f"{value:+.{place}f} [{value - reach:+.{place}f}, {value + reach:+.{place}f}]" in between
     assert repr(fitted.summary()) == text
     assert fitted.summary()._repr_html_().startswith("<pre>")
     with pytest.raises(ValueError, match="between 0 and 1"):
         fitted.summary(95)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e4, 1e9])
+def test_ends_of_intervals_differ_by_their_width_in_all_units(size):
+    """Four digits of the ends said nothing of errors below a thousandth of the number."""
+    y = size * (TEACHER.predict(X) + 1e-4 * RNG.standard_normal(400))
+    est = PlantedRegressor(2, activation="relu", fit_bias=False, fit_intercept=False, method="squared", random_state=0)
+    text = str(est.fit(X, y).summary(0.95))
+    found = re.findall(r"^output +(\S+) \[(\S+), (\S+)\] +(\S+) \[(\S+), (\S+)\]", text, re.MULTILINE)
+    value, low, high = np.array(found[0], float).reshape(2, 3).T
+    reach = 1.96 * np.array([part["output"][1] for part in est.summary().parts])
+    np.testing.assert_allclose(high - low, 2 * reach, rtol=0.1)
+    np.testing.assert_allclose(value, [part["output"][0] for part in est.summary().parts], atol=np.min(reach))
+
+
+def test_a_number_has_the_place_of_its_error_where_that_is_large():
+    noise = np.random.default_rng(0).standard_normal(60)
+    est = PlantedRegressor(1, activation="relu", fit_bias=False, fit_skip=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text = str(est.fit(X[:60], 4000 * (X[:60, 0] + noise)).summary())
+    shown = [line.split()[-3:] for line in text.splitlines() if "linear" in line and "±" in line]
+    assert shown
+    for value, _, error in shown:
+        assert "e" not in error
+        assert float(error) >= 100
+        assert float(value) % 10 == float(error) % 10 == 0
+
+
+def test_what_is_zero_to_rounding_is_zero():
+    inputs = RNG.standard_normal((100, 3))
+    est = PlantedRegressor("auto", random_state=0).fit(inputs, 0.5 + inputs @ [2.0, -1.0, 0.0])
+    assert est.summary().shared["linear: x2"] == (0.0, None)
+    assert "linear: x2  +0\n" in str(est.summary())
+    small = PlantedRegressor("auto", random_state=0).fit(inputs, 0.5 + inputs @ [2.0, -1.0, 1e-9])
+    assert small.summary().shared["linear: x2"][0] == pytest.approx(1e-9 * inputs[:, 2].std(), rel=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("alpha", "noise", "words"),
+    [
+        (0.0, 1.0, "none"),
+        (0.05, 1.0, "alpha=0.05; it pulls weights towards zero, so that errors and intervals are biased"),
+        ("auto", 1.0, "alpha=%g, chosen by held-out rows; it pulls weights"),
+        (0.0, 0.0, "alpha=%g, chosen by held-out rows; it pulls weights"),
+    ],
+)
+def test_the_penalty_of_the_network_is_told_from_that_of_its_rival(alpha, noise, words):
+    """Labels without noise have no finite weights, and get a penalty whatever was asked for."""
+    inputs = RNG.standard_normal((150, 2))
+    labels = inputs[:, 0] + noise * RNG.logistic(size=150) > 0
+    est = PlantedClassifier(1, link="logit", activation="tanh", fit_bias=False, alpha=alpha, random_state=0)
+    est.fit(inputs, labels)
+    said = words.replace("%g", f"{est.alpha_:g}") if est.alpha_ else "none"
+    assert f"\nℓ2 penalty of this network: {said}" in str(est.summary())
+    page = est._subject().numbers
+    assert page["ℓ2 penalty of this network (alpha)"] == est.alpha_
+    if not noise:
+        assert est.alpha_ > 0
 
 
 def test_seconds_are_those_waited_for(fitted):
@@ -143,6 +204,10 @@ def test_coefficients_of_a_linear_function_are_said_to_be_per_standard_deviation
     made = np.array([summary.shared[f"linear: {name}"][0] for name in NAMES])
     np.testing.assert_allclose((X / X.std(axis=0)) @ made, line.predict(X) - line.network_.intercept, atol=1e-9)
     assert summary.notes == ["coefficients are per standard deviation of an input"]
+    est = PlantedRegressor(random_state=0).fit(X + SCALE, line.predict(X) + 0.1 * RNG.standard_normal(400))
+    summary = est.summary()
+    assert summary.notes[0].startswith("coefficients are per standard deviation of an input; an intercept is what")
+    assert est.predict(np.zeros((1, 3)))[0] == pytest.approx(summary.shared["intercept"][0])
 
 
 def test_intervals_of_the_table_are_those_that_the_estimator_gives():
@@ -156,7 +221,8 @@ def test_intervals_of_the_table_are_those_that_the_estimator_gives():
     summary = est.summary(0.9)
     strongest = int(np.argmax(est.evidence_.strength))
     low, high = est.confidence_intervals(0.9)["output"][:, strongest]
-    assert f"[{low:+.4g}, {high:+.4g}]" in summary.table()
+    place = 1 - int(np.floor(np.log10((high - low) / 2)))
+    assert f"[{low:+.{place}f}, {high:+.{place}f}]" in summary.table()
     assert summary.parts[0]["output"][1] == pytest.approx(est.standard_errors_.output[strongest], rel=1e-9)
 
 

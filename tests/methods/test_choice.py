@@ -463,3 +463,23 @@ def test_rounding_is_no_part_that_is_missed_and_no_structure(seed):
         assert contest.p_value(entry) == 1
         assert not contest.structured(entry)
     assert contest.criterion(small) < contest.criterion(full)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_candidate_is_left_without_a_word(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 3))
+    y = np.tanh(X[:, 0] + 0.5 * X[:, 1]) + 0.2 * rng.standard_normal(200)
+    choice = PlantedRegressor(random_state=0).fit(X, y).choice_
+    assert all(one.reason for one in choice.candidates)
+    assert all(one["why"] for one in choice.as_dict()["candidates"])
+    for one in choice.candidates:
+        if one.beside and one.loss < choice.chosen.loss:
+            assert "less well" not in one.beside
+        if one.beside.startswith("not clearly better"):
+            assert one.loss <= choice.chosen.loss
+            assert ("with more numbers" in one.beside) == (one.n_parameters > choice.chosen.n_parameters)
+    again = Choice.from_arrays(choice.to_arrays(), None)
+    assert str(again) == str(choice)
+    assert [one.reason for one in again.candidates] == [one.reason for one in choice.candidates]

@@ -65,7 +65,7 @@ def test_tables_hold_the_network(fitted, page):
     assert weights["unit"].startswith("Weights are per standard deviation of an input, of length one together")
     strength = [row[1] for row in content["neurons"]["rows"]]
     assert strength == sorted(strength, reverse=True)
-    assert sum(strength) == pytest.approx(100)
+    np.testing.assert_allclose(strength, [part["strength"] for part in est.summary().parts])
     reaches, values = est.summary(0.95).intervals[0], np.array(weights["values"])
     reach = np.array([[part[name][1] for name in NAMES] for part in reaches])
     np.testing.assert_allclose(weights["lower"], values - reach, rtol=1e-8)
@@ -127,6 +127,54 @@ def test_the_formula_has_the_callers_names(fitted, page):
     network = fitted[0].standard_errors_.network
     for weight in network.weights.ravel():
         assert f"{abs(weight):.4g} · " in formula
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_the_whole_formula_can_be_copied_and_computes_what_the_network_does(activation):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5, 12))
+    network = Network(
+        rng.normal(size=(8, 12)), rng.normal(size=8), activation, rng.normal(size=8), 2.0, rng.normal(size=12)
+    )
+    names = [f"in{i}" for i in range(12)]
+    text = report_html(Subject(network, "estimated", "by construction", names=names))
+    assert "more neurons" in re.search(r'<pre id="formula".*?</pre>', text, re.DOTALL)[0]
+    copied = html.unescape(re.search(r'aria-label="whole formula">(.*?)</samp>', text, re.DOTALL)[1])
+    copied = copied.removeprefix("y = ").replace("−", "-").replace("·", "*").replace("\n", " ")
+    known = {"tanh": np.tanh, "relu": lambda z: np.maximum(z, 0)} | dict(zip(names, X.T, strict=True))
+    np.testing.assert_allclose(eval(copied, {}, known), network.predict(X), rtol=1e-7)
+    assert "whole formula" not in report_html(large())
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_was_not_done_is_said_with_its_own_reason():
+    data = datasets.make_planted(60, 2, 1, activation="tanh", random_state=0)
+    asked = {"fit_bias": False, "fit_intercept": False, "random_state": 0}
+    exact = PlantedRegressor(1, "tanh", **asked).fit(data.X, data.y)
+    noise = 0.3 * np.random.default_rng(0).standard_normal(60)
+    few = PlantedRegressor(1, "tanh", **asked).fit(data.X[:6], (data.y + noise)[:6])
+    many = PlantedRegressor(1, "tanh", **asked).fit(data.X, data.y + noise)
+    reasons = [subject_of(est).untested for est in (exact, few, many)]
+    assert reasons == ["every row is explained to rounding", "there are too few rows for it", ""]
+    read = SimpleNamespace(network=data.teacher, status="recovered", reason="", queries=7)
+    point = Subject(data.teacher, "saddle", "by construction")
+    whys = [payload(report_html(subject))["no_intervals"] for subject in (subject_of(many), subject_of(read), point)]
+    assert whys == ["", "a model that was asked has no noise", "the network is no minimum of the loss"]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_was_measured_is_called_what_it_is():
+    X = np.random.default_rng(0).standard_normal((80, 2))
+    line = subject_of(PlantedRegressor(random_state=0).fit(X, X @ [1.0, 2.0] + 0.3)).numbers
+    assert line["distinct rows"] == 80
+    assert not any("neuron" in name for name in line)
+    asked = {"link": "logit", "activation": "relu", "fit_bias": True, "random_state": 0}
+    truth = X[:, 0] + np.random.default_rng(1).logistic(size=80) > 0
+    labels = PlantedClassifier(1, **asked).fit(X, truth)
+    numbers = subject_of(labels).numbers
+    squares = np.mean((labels.predict_proba(X)[:, 1] - truth) ** 2)
+    assert numbers["loss (½ mean squared distance of probabilities from labels)"] == pytest.approx(squares / 2)
+    assert numbers["numbers that rows have to determine, beside the lengths of neurons"] == 4
 
 
 def test_left_out_rows_are_those_of_refits():
@@ -386,6 +434,19 @@ def test_a_large_report_is_small(tmp_path):
 
 
 @needs_browser
+def test_no_name_above_the_weights_is_cut(tmp_path):
+    names = ["proanthocyanins", "od280/od315_of_diluted_wines", *(f"input {i} of many words" for i in range(11))]
+    network = Network(np.eye(2, 13), [1.0, 2.0])
+    page = write_report(tmp_path / "page.html", Subject(network, "estimated", "by construction", names=names))
+    inside = """const svg = document.querySelector("[data-name=weights] svg"), box = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll("text")].every((text) => { const own = text.getBoundingClientRect();
+        return own.top >= box.top && own.right <= box.right && own.left >= box.left; })"""
+    with browser() as driver:
+        driver.get(page.as_uri())
+        assert driver.execute_script(inside)
+
+
+@needs_browser
 def test_page_in_a_browser(page):
     with browser() as driver:
         driver.get(page.as_uri())
@@ -404,7 +465,7 @@ def test_page_in_a_browser(page):
         head.click()
         assert driver.execute_script(rows) == sorted(before, reverse=True)
         csv = driver.execute_script("return document.querySelector('[data-name=neurons]').csv()")
-        assert csv.splitlines()[0].startswith("neuron,strength %,output")
+        assert csv.splitlines()[0].startswith("neuron,strength,output")
         assert len(csv.splitlines()) == 3
         drawings = driver.execute_script("return [...document.querySelectorAll('figure svg')].map(svgText)")
         assert len(drawings) > 5

@@ -352,6 +352,43 @@ def test_certificates_and_standard_errors_over_chunks(data):
     assert np.allclose(errors.weights, uncertainty(memory, params).weights, rtol=1e-9)
 
 
+UNEVEN = {"fit_bias": False, "fit_intercept": True, "fit_skip": False, "random_state": 0}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("activation", "tolerance"), [("tanh", 1e-6), ("relu", 1e-2)])
+def test_errors_allow_for_uneven_noise_and_weights_wherever_rows_are(activation, tolerance, weighted):
+    """Rows near a kink are those of the sample, where not all are in memory: a correction of a few per cent."""
+    rng = np.random.default_rng(0)
+    X, weight = rng.standard_normal((3000, 2)), None
+    y = 2 * activations.get(activation)(X @ [1.0, 0.5]) + 0.2 * np.exp(X[:, 0]) * rng.standard_normal(3000)
+    if weighted:
+        weight = rng.uniform(0.2, 6.0, 3000) * (rng.random(3000) > 0.2)
+    memory = PlantedRegressor(1, activation, **UNEVEN).fit(X, y, weight)
+    for sample, near in ((None, 1e-6), (1000, tolerance)):
+        rows = block_rows(X, y, weight, chunk_rows=700)
+        found = PlantedRegressor(1, activation, **UNEVEN).fit(rows, sample_rows=sample)
+        assert found.standard_errors_.n_rows == pytest.approx(memory.standard_errors_.n_rows)
+        for name, errors in memory.standard_errors_.errors.items():
+            np.testing.assert_allclose(found.standard_errors_.errors[name], errors, rtol=near)
+        for fit in (memory, found):
+            assert "differs with the inputs" in fit.result_.reason
+
+
+def test_equal_rows_are_told_from_independent_ones_where_all_are_in_memory():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 2))
+    y = np.tile(np.tanh(X[:, 0]) + 0.1 * rng.standard_normal(500), 4)
+    said = "equal rows are taken for observations of their own"
+    rows = block_rows(np.tile(X, (4, 1)), y, chunk_rows=700)
+    found = PlantedRegressor(1, "tanh", **UNEVEN).fit(rows)
+    assert found.standard_errors_.n_rows == 500
+    assert said not in found.result_.reason
+    found = PlantedRegressor(1, "tanh", **UNEVEN).fit(rows, sample_rows=1000)
+    assert found.standard_errors_.n_rows == 2000
+    assert said in found.result_.reason
+
+
 @pytest.mark.parametrize("method", ["score", "hermite", "quadratic"])
 def test_a_method_that_needs_memory_says_so(method, data):
     with pytest.raises(ValueError, match=f"method='{method}' needs all rows in memory at once; for files and clusters"):

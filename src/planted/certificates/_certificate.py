@@ -19,6 +19,9 @@ from planted.networks import ConvNetwork, Network
 from planted.objectives import Params
 from planted.pages import Subject, fragment, write_report
 
+# Numbers that a direction is described by.
+_MOVES = 4
+
 KINDS = ("global minimum", "local minimum", "saddle", "not critical", "undecided")
 
 
@@ -139,7 +142,24 @@ class Certificate:
         if self.flat:
             lines.append(f"  flat along: {'; '.join(self.flat)}")
         if self.decrease:
-            lines.append(f"  the loss falls by {self.decrease:.3g} along the direction given")
+            lines.append(f"  the loss falls by {self.decrease:.3g} along a direction{_largest_moves(self.direction)}")
         if self.descent is not None:
             lines.append(str(self.descent))
         return "\n".join(lines)
+
+
+def _largest_moves(direction: Params | None) -> str:
+    """The numbers that a unit direction changes most, in words.
+
+    >>> _largest_moves({"weights": np.array([[0.6, 0.0]]), "output": np.array([-0.8])})
+    ' that changes output[0] by −0.8, weights[0, 0] by +0.6'
+    """
+    if direction is None:
+        return ""
+    arrays = direction if isinstance(direction, dict) else {"weights": direction}
+    moves = [(name, place, float(value)) for name, part in arrays.items() for place, value in np.ndenumerate(part)]
+    moves = sorted((move for move in moves if move[2]), key=lambda move: -abs(move[2]))
+    leading = [(f"{name}{list(place) if place else ''}", value) for name, place, value in moves[:_MOVES]]
+    shown = [f"{name} by {value:+.2g}".replace("-", "−") for name, value in leading]
+    more = f", and {len(moves) - _MOVES:,} more" if len(moves) > _MOVES else ""
+    return f" that changes {', '.join(shown)}{more}"

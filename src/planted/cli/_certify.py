@@ -86,9 +86,10 @@ def certify(
 
     Columns are matched by name, in any order, and others do not matter; rows that the fit would have left out are left
     out, which is said. Without --weights rows are weighted by the column that the fit took its weights from, if it is
-    there. For a network fitted to labels the likelihood takes the place of the squared loss, and the report has
-    standard errors and, where probabilities are means of neurons, the geometry of the basin. Exit status 0 if the
-    network is a minimum, 1 if it is not or if that cannot be decided.
+    there. For a network fitted to labels the likelihood takes the place of the squared loss; the weight error that
+    labels leave is printed, --json and --report have standard errors of every number, and where probabilities are means
+    of neurons there is the geometry of the basin. Exit status 0 if the network is a minimum, 1 if it is not or if that
+    cannot be decided.
     """
     known("task", task, TASKS)
     law = named_law(inputs)

@@ -20,6 +20,7 @@ _FLAGS = {
     "missing": "--missing",
     "link": "--link",
     "alpha": "--alpha",
+    "loss": "--loss",
     "class_weight": "--class-weight",
     "solver": "--solver",
 }

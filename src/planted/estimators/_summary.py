@@ -16,7 +16,7 @@ from planted.estimators._scores import scores
 from planted.estimators._weighting import class_weights
 from planted.names import count_of
 from planted.networks import ConvNetwork
-from planted.pages import displayed, shown_errors
+from planted.pages import displayed, shown_errors, shown_network
 
 _COLUMNS, _NEURONS, _INPUTS = 4, 12, 24
 # A share of rows that is all of them, but for rounding.
@@ -112,9 +112,7 @@ class Summary:
             return f"{value:+.{self.digits}g}"
         if math.isinf(error):
             return f"{value:+.4g}, left open"
-        if self.level is not None:
-            return f"[{value - error:+.4g}, {value + error:+.4g}]"
-        return _with_error(value, error)
+        return _with_error(value, error) if self.level is None else _with_interval(value, error)
 
     def __str__(self) -> str:
         return "\n".join([*self.head, "", self.table(), "", *self.notes]).strip()
@@ -130,12 +128,37 @@ def _with_error(value: float, error: float) -> str:
 
     >>> _with_error(0.66351, 0.00342), _with_error(-7.0, 1e-9), _with_error(-0.2, 11.0)
     ('+0.6635 ± 0.0034', '-7 ± 1e-09', '+0 ± 11')
+    >>> _with_error(-131.889, 104.2), _with_error(2.34567e7, 31234.0)
+    ('-130 ± 100', '+2.3457e+07 ± 3.1e+04')
     """
-    decimals = 1 - math.floor(math.log10(error)) if error > 0 else 9
-    if not 0 <= decimals <= 6 or abs(value) >= 1e6:
-        return f"{value:+.6g} ± {error:.1g}"
-    # Rounded to nothing it has no sign.
-    return f"{round(value, decimals) + 0.0:+.{decimals}f} ± {error:.{decimals}f}"
+    shown, beside = _to_place(_place(error), value, error)
+    return f"{shown} ± {beside.removeprefix('+')}"
+
+
+def _with_interval(value: float, reach: float) -> str:
+    """A value and the interval that reaches so far to either side, with two digits of how far.
+
+    >>> _with_interval(1199.62, 0.549), _with_interval(0.980051, 5.3e-5)
+    ('+1199.62 [+1199.07, +1200.17]', '+0.980051 [+0.979998, +0.980104]')
+    """
+    shown, low, high = _to_place(_place(reach), value, value - reach, value + reach)
+    return f"{shown} [{low}, {high}]"
+
+
+def _place(error: float) -> int:
+    """The decimal of an error's second digit, negative left of the point; that of the ninth digit of no error."""
+    return 1 - math.floor(math.log10(float(f"{error:.1e}"))) if error > 0 else 9
+
+
+def _to_place(place: int, *values: float) -> list[str]:
+    """Numbers rounded to a decimal place, with their signs; what rounds to nothing has none."""
+    rounded = [round(value, place) + 0.0 for value in values]
+    if place <= 6 and max(map(abs, rounded)) < 1e6:
+        return [f"{value:+.{max(place, 0)}f}" for value in rounded]
+    digits = [math.floor(math.log10(abs(value))) + place if value else 0 for value in rounded]
+    if max(map(abs, rounded)) >= 1e6:
+        return [f"{value:+.{min(count, 16)}e}" for value, count in zip(rounded, digits, strict=True)]
+    return [f"{value:+.{min(count + 1, 17)}g}" for value, count in zip(rounded, digits, strict=True)]
 
 
 def summarise(estimator: Any, level: float | None = None) -> Summary:
@@ -160,9 +183,10 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
         if len(names) != network.n_features:
             names = [f"x{i}" for i in range(network.n_features)]
         made = unit_scaled(network, shown.scale, errors)
-        own, hidden, estimate = made.errors, _hidden(made.network, names), made.network.arrays()
-        columns, kind = partial(_neurons, estimator, made.network, names), "neuron"
-        notes = _neuron_notes(made.network, shown, len(hidden))
+        network = shown_network(made.network, made.errors, result.verdict.facts.explained)
+        own, hidden, estimate = made.errors, _hidden(network, names), network.arrays()
+        columns, kind = partial(_neurons, estimator, network, names), "neuron"
+        notes = _neuron_notes(network, shown, len(hidden))
     stated = shown_errors(own, estimate, result.verdict.facts.explained)
     rounded = any(np.isnan(error).any() for error in stated.values())
     if rounded:
@@ -175,15 +199,31 @@ def summarise(estimator: Any, level: float | None = None) -> Summary:
 
 
 def _head(estimator: Any) -> list[str]:
-    """Conclusion, network, scores."""
+    """Conclusion, network, penalty, scores."""
     result, verdict = estimator.result_, estimator.result_.verdict
     lines = [f"{verdict.status}: {verdict.reason}"] + ([verdict.advice] if verdict.advice else [])
     rows = count_of(estimator.evidence_.n_rows, "row")
     lines += [f"{result.network}; {rows}; method {result.method!r}; {result.seconds:.1f} s"]
+    return lines + _penalty(estimator) + scores(estimator) + _weights(estimator)
+
+
+def _weights(estimator: Any) -> list[str]:
+    """What weights rows and classes have, a line each; nothing where they have none."""
     weighting = [getattr(estimator, "_weighting", "")]
     if getattr(estimator, "_factors", None) is not None:
         weighting.append(class_weights(estimator.classes_.tolist(), estimator._factors))
-    return lines + scores(estimator) + [words for words in weighting if words]
+    return [words for words in weighting if words]
+
+
+def _penalty(estimator: Any) -> list[str]:
+    """The penalty that a network of labels was fitted with and who chose it, in one line; nothing of other networks."""
+    if not hasattr(estimator, "alpha_"):
+        return []
+    chosen = ", chosen by held-out rows" if estimator.alpha_ != estimator.alpha else ""
+    if not estimator.alpha_:
+        return [f"ℓ2 penalty of this network: none{chosen}"]
+    biased = "it pulls weights towards zero, so that errors and intervals are biased"
+    return [f"ℓ2 penalty of this network: alpha={estimator.alpha_:g}{chosen}; {biased}"]
 
 
 def _neurons(
@@ -207,7 +247,9 @@ def _neurons(
 def _neuron_notes(net: Any, shown: Any, hidden: int) -> list[str]:
     """What the columns of neurons mean, and how many inputs are left out of them."""
     if not net.n_hidden:
-        notes = [] if net.skip is None else ["coefficients are per standard deviation of an input"]
+        zero = "; an intercept is what the function gives where every input is zero, not at its mean"
+        notes = ["coefficients are per standard deviation of an input" + zero * bool(np.any(net.intercept))]
+        notes *= net.skip is not None
     else:
         notes = ["weights are per standard deviation of an input" + (
             ", of length one together; the output carries the rest" if net.activation.homogeneity is not None else ""

@@ -38,6 +38,8 @@ class Candidate:
         Why it was chosen, or why not, where that is known.
     link : str
         What its values mean for labels, "mean" or "logit", where both were compared; empty otherwise.
+    beside : str
+        How it explains held-out rows beside the chosen one, where nothing else spoke against it.
 
     Examples
     --------
@@ -58,6 +60,12 @@ class Candidate:
     chosen: bool = False
     why: str = ""
     link: str = ""
+    beside: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it was chosen, or why not."""
+        return self.why or self.beside
 
     @property
     def shape(self) -> str:
@@ -95,7 +103,7 @@ class Candidate:
             "loss": self.loss,
             "standard_error": self.error,
             "chosen": self.chosen,
-            "why": self.why,
+            "why": self.reason,
         } | ({"link": self.link} if self.link else {})
 
 
@@ -183,7 +191,7 @@ class Choice:
 
     def __str__(self) -> str:
         rows = [("candidate", "numbers", "held-out loss ± error", "")]
-        rows += [(one.name, str(one.n_parameters), f"{one.loss:.3g}" + one.spread, one.why) for one in self.shown()]
+        rows += [(one.name, str(one.n_parameters), f"{one.loss:.3g}" + one.spread, one.reason) for one in self.shown()]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         lines = [f"chosen: {self.chosen.name} ({self.reason})"]
         for place, row in enumerate(rows):
@@ -202,6 +210,7 @@ class Choice:
         text = json.dumps(
             self.as_dict()
             | {"parameters": [dict(one.activation.parameters) if one.activation else {} for one in self.candidates]}
+            | {"reasons": [(one.why, one.beside) for one in self.candidates]}
         )
         network = {} if self.network is None else self.network.arrays()
         return {"table": np.frombuffer(text.encode(), np.uint8)} | {f"net {name}": v for name, v in network.items()}
@@ -211,11 +220,13 @@ class Choice:
         """What :meth:`to_arrays` made; an activation that a caller gave is not looked up by its name."""
         stored = json.loads(arrays["table"].tobytes())
         made = []
-        for row, parameters in zip(stored["candidates"], stored["parameters"], strict=True):
+        rows = zip(stored["candidates"], stored["parameters"], stored["reasons"], strict=True)
+        for row, parameters, (why, beside) in rows:
             act = None if row["activation"] is None else given or activations.get(row["activation"], **parameters)
             free = Free(row["bias"], row["intercept"], row["skip"])
             numbers = (row["n_parameters"], row["loss"], row["standard_error"])
-            made.append(Candidate(act, row["n_hidden"], free, *numbers, row["chosen"], row["why"], row.get("link", "")))
+            about = (row["chosen"], why, row.get("link", ""), beside)
+            made.append(Candidate(act, row["n_hidden"], free, *numbers, *about))
         choice = cls(tuple(made), stored["reason"], None, stored["out_of_time"])
         parts = {name.removeprefix("net "): value for name, value in arrays.items() if name.startswith("net ")}
         if not parts:

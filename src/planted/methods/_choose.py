@@ -178,7 +178,9 @@ class _Contest(Sizes):
         if made is None or (made.n_hidden <= leader.width and made.loss > HELD_OUT_FLOOR):
             return None
         table = self.table_of(leader)
-        others = tuple(replace(one, chosen=False, why="") if one.chosen else one for one in table.candidates)
+        others = tuple(
+            replace(one, chosen=False, why="" if one.chosen else one.why, beside=LESS) for one in table.candidates
+        )
         words = "wider than the comparison of all candidates could afford; " * (made.n_hidden > bearable)
         reason = f"{words}found by the width search, it explains its held-out rows far better"
         return replace(table, candidates=(*others, made), reason=reason, network=None)
@@ -359,7 +361,7 @@ class _Contest(Sizes):
     # What is said.
 
     def table_of(self, chosen: Entry) -> Choice:
-        made = {id(entry): self.candidate(act, entry, entry is chosen) for (act, _, _), entry in self.entries.items()}
+        made = {id(entry): self.candidate(act, entry, chosen) for (act, _, _), entry in self.entries.items()}
         as_well, alike = (
             {id(made[id(e)]) for e in self.entries.values() if e.why != LESS and self.ties(e, chosen, errors)}
             for errors in (STANDARD_ERRORS, _FINAL_ERRORS)
@@ -371,8 +373,9 @@ class _Contest(Sizes):
         )  # fmt: skip
         return Choice((*made.values(), *self.dropped), reason, self.network(chosen), passed())
 
-    def candidate(self, act: Activation | None, entry: Entry, chosen: bool) -> Candidate:
-        """What is said of an entry."""
-        why = "chosen" if chosen else entry.why
+    def candidate(self, act: Activation | None, entry: Entry, chosen: Entry) -> Candidate:
+        """What is said of an entry beside the chosen one."""
+        own = entry is chosen
         numbers = (entry.numbers, self.loss(entry), self.error(entry))
-        return Candidate(act, entry.width, entry.free, *numbers, chosen, why)
+        beside = "" if own else self.beside(entry, chosen)
+        return Candidate(act, entry.width, entry.free, *numbers, own, "chosen" if own else entry.why, beside=beside)

@@ -16,6 +16,8 @@ from planted.networks import Network
 STANDARD_ERRORS = 1.0
 """Standard errors of the mean difference up to which two candidates tie."""
 _LINEAR_ERRORS = 2.5
+# The same from which on one is said to be clearly worse or better.
+_CLEAR_ERRORS = 2.0
 # A share of a held-out loss that rounding, or the end of a descent, makes of candidates that are one function.
 _SAME = 1e-6
 
@@ -93,3 +95,17 @@ class Comparison:
     def as_good(self, entry: Entry, other: Entry) -> bool:
         """Whether an entry explains held-out rows no worse than another one that has as many numbers."""
         return other.numbers >= entry.numbers and self.loss(other) >= self.loss(entry) / (1 + _SAME)
+
+    def beside(self, entry: Entry, chosen: Entry) -> str:
+        """How an entry that was not chosen explains held-out rows beside the chosen one, in words."""
+        more = entry.numbers > chosen.numbers
+        if self.exact(entry) and self.exact(chosen):
+            return "no better, with more numbers" if more else "explains held-out rows to rounding, too"
+        mean, error = self.excess(entry, chosen)
+        if mean > 0:
+            clear = mean > _CLEAR_ERRORS * error or self.exact(chosen)
+            return f"explains held-out rows less well{'' if clear else ', not clearly'}"
+        reach = _LINEAR_ERRORS if chosen.family is None else _CLEAR_ERRORS
+        if -mean <= reach * error:
+            return f"not clearly better{', with more numbers' if more else ''}"
+        return f"explains held-out rows better, by {-mean / error:.1f} standard errors"

@@ -6,8 +6,9 @@ numbers of observations, errors come from the sandwich: with w the weights, s a 
 
     A⁻¹ (Σ_i w_i² s_i s_iᵀ) A⁻¹ · n/(n − p).
 
-Rows in memory that may have changed the side of a kink add to either
-(:func:`planted.certificates.crossing_scores`).
+Rows that may have changed the side of a kink add to either (:func:`planted.certificates.crossing_scores`). Where not
+all rows are in memory, the sums A and w_i² s_i s_iᵀ are over all of them, in passes; the test of the noise, rows near
+kinks and errors at other parameters, which only correct, are those of the sample.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from scipy.stats import chi2
 
@@ -30,7 +32,7 @@ from planted.networks import ConvNetwork, Network, off_kinks, rounding_noise
 from planted.numerics.decompositions import svd
 from planted.numerics.precision import to_jax
 from planted.objectives import curvature_matrix, noise_scores, score_matrix
-from planted.rows import Survey, in_memory
+from planted.rows import Block, Rows, Survey, in_memory
 
 PARAMETERS_WITH_ERRORS = 1000
 """Above so many parameters no standard errors are computed."""
@@ -62,6 +64,8 @@ class Errors:
     near, remedy : str
         Which inputs all but follow from others so that some weights are hardly known, in words, and what to do where
         they are left open; empty if there are none.
+    copies : bool
+        Whether rows repeat one another, which errors do not allow for: not all of them are in memory.
     """
 
     uncertainty: Uncertainty | None
@@ -72,6 +76,7 @@ class Errors:
     given: str = ""
     near: str = ""
     remedy: str = ""
+    copies: bool = False
 
     @property
     def words(self) -> str:
@@ -83,6 +88,8 @@ class Errors:
         if self.loose:
             which = "output of one neuron is" if self.loose == 1 else f"outputs of {self.loose} neurons are"
             words += f"; the {which} known to a third or worse, so that intervals are approximate"
+        if self.copies:
+            words += "; equal rows are taken for observations of their own, since not all rows fit in the sample"
         return f"{words}; {self.near}" if self.near else words
 
     @property
@@ -103,46 +110,81 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
         return Errors(None, open_, problem.unknowns - scales)
     least = rounding_noise(network, problem.survey.X, problem.survey.y)
     if problem.in_chunks:
-        whole = problem.objective()
-        errors = uncertainty(whole, whole.model.params(network), least_noise=least)
-        return _described(problem, network, near_dependence(problem, errors, whole.model))
-    # Equal rows are one observation each, whose weights have mean one.
-    looked = Survey.of(data.X, data.y, data.weight)
-    objective = smooth_objective(problem.on(looked), network)
+        objective, few = problem.objective(_all_rows(problem, data)), problem.objective(problem.sample)
+    else:
+        # Equal rows are one observation each, whose weights have mean one.
+        objective = few = smooth_objective(problem.on(Survey.of(data.X, data.y, data.weight)), network)
     own = objective.model.params(network)
     uneven = float("nan") if relative_loss <= EXACT else uneven_noise(data, network)
     weight = np.ones(len(data.y)) if data.weight is None else data.weight
     if relative_loss <= EXACT or not (data.unequal or uneven < UNEVEN):
         errors = uncertainty(objective, own, least_noise=least)
         entries = len(data.y) * problem.n_outputs * problem.unknowns
-        if relative_loss <= NOISELESS and not errors.determined and entries <= LEVERAGE_ENTRIES:
+        hardly = relative_loss <= NOISELESS and not errors.determined and entries <= LEVERAGE_ENTRIES
+        if hardly and not problem.in_chunks:
             # Rounding alone is left: what rows hardly see is known as well as the errors say, and only those.
             errors = uncertainty(objective, own, least_noise=least, root=_derivatives(objective, own))
         if relative_loss <= EXACT:
             return _described(problem, network, NearDependence(errors), uneven)
         near = near_dependence(problem, errors, objective.model)
-        errors = near.errors
         if _crosses(network, near):
-            meat, along = _noise_scores(objective, errors)
-            meat = meat + crossing_scores(errors, data.X, np.outer(weight / np.sum(weight), along))
-            errors = uncertainty(objective, own, least_noise=least, meat=meat)
-        return _described(problem, network, replace(near, errors=_spread(objective, errors)), uneven)
+            meat, along = _noise_scores(objective, near.errors)
+            meat = meat + crossing_scores(near.errors, data.X, np.outer(weight / np.sum(weight), along))
+            near = replace(near, errors=uncertainty(objective, own, least_noise=least, meat=meat))
+    else:
+        meat, factors = _sandwich(problem, objective, own, data, weight)
+        near = near_dependence(problem, uncertainty(objective, own, least_noise=least, meat=meat), objective.model)
+        if _crosses(network, near):
+            residual = (data.y - network.predict(data.X)).reshape(len(data.y), -1)
+            along = (residual @ np.atleast_2d(near.errors.network.output)) ** 2
+            meat = meat + crossing_scores(near.errors, data.X, along * factors[:, None])
+            near = replace(near, errors=uncertainty(objective, own, least_noise=least, meat=meat))
+    near = replace(near, errors=_spread(few, near.errors))
+    sampled = len(problem.survey.y) if problem.survey.weight is None else int(np.count_nonzero(problem.survey.weight))
+    copies = problem.in_chunks and not data.counted and len(data.y) < sampled
+    return replace(_described(problem, network, near, uneven), copies=bool(copies))
+
+
+def _sandwich(
+    problem: Problem, objective: Any, own: Any, data: Observations, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The meat (p, p) of the sandwich, and the factors (n,) of observations in it."""
     factors = weight if data.counted else weight**2
-    squared = replace(looked, weight=factors)
-    numbers = problem.unknowns
-    given = objective.model.canonical(own)
-    scores = np.asarray(score_matrix(problem.objective(in_memory(squared)), given))
-    n = float(np.sum(weight))
-    correction = n * problem.n_outputs / max(n * problem.n_outputs - numbers, 1.0)
-    meat = scores * (float(np.sum(factors)) / n * correction)
-    near = near_dependence(problem, uncertainty(objective, own, least_noise=least, meat=meat), objective.model)
-    errors = near.errors
-    if _crosses(network, near):
-        residual = (data.y - network.predict(data.X)).reshape(len(data.y), -1)
-        along = (residual @ np.atleast_2d(errors.network.output)) ** 2
-        meat = meat + correction * crossing_scores(errors, data.X, along * factors[:, None] / n)
-        errors = uncertainty(objective, own, least_noise=least, meat=meat)
-    return _described(problem, network, replace(near, errors=_spread(objective, errors)), uneven)
+    if problem.in_chunks:
+        n, rows = float(objective.rows.total_weight), objective.rows
+        rows = rows if data.counted else rows.map(block_of_squared_weights)
+    else:
+        n, rows = float(np.sum(weight)), in_memory(Survey.of(data.X, data.y, factors))
+    squared, numbers = problem.objective(rows), n * problem.n_outputs
+    correction = numbers / max(numbers - problem.unknowns, 1.0)
+    scores = np.asarray(score_matrix(squared, objective.model.canonical(own)))
+    return scores * (float(rows.total_weight) / n * correction), factors * (correction / np.sum(weight))
+
+
+def _all_rows(problem: Problem, data: Observations) -> Rows:
+    """All rows of a problem that are read piece by piece, with weights of mean one where they are no numbers of rows.
+
+    Each is an observation: which of them are equal is not known.
+    """
+    rows = problem.rows
+    if problem.survey.weight is None or data.counted:
+        return rows
+    return rows.map(block_of_scaled_weights, to_jax(np.asarray(rows.sum(block_count) / rows.total_weight)))
+
+
+def block_count(block: Block) -> Any:
+    """How many rows of a block count."""
+    return jnp.sum(block["weight"] > 0)
+
+
+def block_of_scaled_weights(block: Block, factor: Any) -> Block:
+    """The block with row weights multiplied by a factor."""
+    return block | {"weight": block["weight"] * factor}
+
+
+def block_of_squared_weights(block: Block) -> Block:
+    """The block with the squares of its row weights."""
+    return block | {"weight": block["weight"] ** 2}
 
 
 def _noise_scores(objective: Any, errors: Uncertainty) -> tuple[np.ndarray, np.ndarray]:
@@ -170,7 +212,7 @@ def _spread(objective: Any, errors: Uncertainty) -> Uncertainty:
         return errors
     known = np.linalg.norm(np.atleast_2d(output), axis=0)
     loose = np.linalg.norm(np.atleast_2d(errors.errors["output"]), axis=0) > _FIRST_ORDER * known
-    if not loose.any() or errors.n_rows * errors.n_parameters**2 > _SPREAD_WORK:
+    if not loose.any() or float(objective.rows.total_weight) * errors.n_parameters**2 > _SPREAD_WORK:
         return errors
     ratios = error_ratios(objective, errors)
     return replace(errors, ratios=ratios) if len(ratios) else errors

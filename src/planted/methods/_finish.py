@@ -55,6 +55,8 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     with finishing() as late:
         # A search that ran out of time has not polished its network.
         done = finish(problem, replace(start, loss=None) if late and problem.n_hidden else start)
+    # What is measured of rows that fit in memory is measured there, however they were read.
+    given, problem = problem, problem.at_hand
     remarks = [start.remark, OUT_OF_TIME if late else ""]
     network, survey = shortest_weights(problem, done.network), problem.survey
     squares = target_squares(problem, network)
@@ -137,11 +139,12 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         cause, better = misfit_cause(problem.on_sample(), network)
         if better is not None and "searched_again" not in start.details:
             again = Start(better, start.method, details=start.details | {"searched_again": True}, remark=start.remark)
-            other = recover(problem, again, began)
+            other = recover(given, again, began)
             if other.loss < done.loss:
                 return other
         verdict = judge(replace(facts, cause=cause))
-    details = start.details | ({"rows": survey.n_rows, "sample": len(survey.y)} if problem.in_chunks else {})
+    read = given.survey
+    details = start.details | ({"rows": read.n_rows, "sample": len(read.y)} if given.in_chunks else {})
     return Recovery(
         network=network,
         verdict=verdict,

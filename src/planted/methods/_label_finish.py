@@ -224,9 +224,15 @@ def _too_far(expected: float) -> str:
 def _endless_advice(problem: LabelProblem, network: Network, off: Runaway | None, why: str) -> str:
     """What to do where the likelihood has no finite minimiser, one sentence; empty where it has one."""
     if off is None:
-        return "Give more rows, or choose the penalty with alpha." if why else ""
-    penalty = "choose the penalty with alpha" if problem.alpha or problem.loss == "quadratic" else PENALTY
-    return off.advice("ask for fewer neurons" if network.n_hidden > 1 else penalty)
+        return f"Give more rows, or {_other_penalty(problem)}." if why else ""
+    return off.advice("ask for fewer neurons" if network.n_hidden > 1 else _other_penalty(problem))
+
+
+def _other_penalty(problem: LabelProblem) -> str:
+    """Which penalty to ask for where there is none or another one, in words."""
+    if problem.alpha:
+        return f"ask for a stronger penalty, such as alpha={10 * problem.alpha:.1g}"
+    return f"{PENALTY} and loss='likelihood'" if problem.loss == "quadratic" else PENALTY
 
 
 def _worse_than_shares(problem: LabelProblem, value: float) -> str:

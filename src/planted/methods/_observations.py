@@ -48,7 +48,7 @@ class Observations(NamedTuple):
 
 
 def observations(survey: Survey) -> Observations:
-    """The observations among the rows of a survey's sample.
+    """The observations among the rows of a survey's sample, those that count.
 
     >>> X, y = np.array([[1.0], [2.0], [2.0]]), np.array([0.0, 3.0, 3.0])
     >>> observations(Survey.of(X, y)).weight
@@ -56,7 +56,9 @@ def observations(survey: Survey) -> Observations:
     >>> observations(Survey.of(X, np.array([0.0, 3.0, 4.0]))).counted
     True
     """
-    X, y, weight = joined_rows(survey.X, survey.y, survey.weight)
+    counts = slice(None) if survey.weight is None else survey.weight > 0
+    given = None if survey.weight is None else survey.weight[counts]
+    X, y, weight = joined_rows(survey.X[counts], survey.y[counts], given)
     counted = len(equal_rows(X)[0]) < len(X)
     if weight is not None and not counted:
         weight = None if np.all(weight == weight[0]) else weight / np.mean(weight)

@@ -184,6 +184,15 @@ class Problem:
         survey = Survey.of(self.survey.X, self.survey.y, self.survey.weight)
         return replace(self, rows=self.sample, survey=survey, once=_directly)
 
+    @property
+    def at_hand(self) -> Problem:
+        """The same problem on rows in memory where the sample is all rows that count; itself where it is not."""
+        if not self.in_chunks or not self.survey.complete:
+            return self
+        weight = self.survey.weight
+        counts = slice(None) if weight is None else weight > 0
+        return self.on(self.survey.part(counts), once=_directly)
+
     def with_inputs(self, X: np.ndarray) -> Problem:
         """The problem on the sample with other inputs (n, d) in place of its own."""
         return self.on(replace(self.survey, X=X))

@@ -1,6 +1,6 @@
 """Pages to look at, each one self-contained HTML file: the report of a result, and the landscape to play with."""
 
-from planted.pages._evidence import Evidence, displayed, evidence, shown_errors
+from planted.pages._evidence import Evidence, displayed, evidence, shown_errors, shown_network
 from planted.pages._explore import TRAPS, Trap, write_explorer
 from planted.pages._report import fragment, report_html, write_report
 from planted.pages._subject import Subject, subject_of
@@ -18,6 +18,7 @@ __all__ = [
     "left_out",
     "report_html",
     "shown_errors",
+    "shown_network",
     "subject_of",
     "write_explorer",
     "write_report",

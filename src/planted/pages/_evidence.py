@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.networks import Kind
+from planted.networks import Kind, Network
 
 _ROWS, _POINTS, _BINS, _RESIDUAL_BINS = 4000, 400, 24, 30
 _PARAMETERS = 300
@@ -21,6 +21,8 @@ _EQUAL = 1e-12
 _PIECEWISE_LINEAR = ("relu", "leaky_relu", "abs", "relu6", "hard_tanh", "hard_sigmoid")
 # Parameters in units of the target, and errors that rounding may leave of numbers in one unit.
 _OF_TARGET, _ROUNDED = ("output", "intercept", "skip"), 1e-5
+# The share of the largest number of the same unit below which one that is known to rounding is zero.
+_ZERO = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,9 +270,33 @@ def shown_errors(errors: Mapping[str, np.ndarray], estimate: Mapping[str, Any], 
     """
     if not exact:
         return dict(errors)
-    size = {name: float(np.max(np.abs(estimate[name]), initial=0.0)) for name in errors}
-    shown = {}
+    size, shown = _sizes(errors, estimate), {}
     for name, error in errors.items():
-        alike = max(size[other] for other in errors if (other in _OF_TARGET) == (name in _OF_TARGET))
-        shown[name] = np.where(np.asarray(error) <= _ROUNDED * alike, np.nan, error)
+        shown[name] = np.where(np.asarray(error) <= _ROUNDED * size[name], np.nan, error)
     return shown
+
+
+def shown_network(network: Network, errors: Mapping[str, np.ndarray], exact: bool) -> Network:
+    """The network with zeros where numbers that are known to rounding are zero but for rounding.
+
+    >>> line = Network(np.zeros((0, 2)), np.zeros(0), skip=[2.0, 4e-16])
+    >>> shown_network(line, {"skip": np.array([1e-17, 1e-17])}, exact=True).skip
+    array([2., 0.])
+    """
+    if not exact:
+        return network
+    values, stated = network.arrays(), shown_errors(errors, network.arrays(), exact)
+    size = _sizes(errors, values)
+    zero = {
+        name: np.where(np.isnan(error) & (np.abs(values[name]) <= _ZERO * size[name]), 0.0, values[name])
+        for name, error in stated.items()
+    }
+    return network.replace(**zero)
+
+
+def _sizes(errors: Mapping[str, np.ndarray], estimate: Mapping[str, Any]) -> dict[str, float]:
+    """For each parameter the largest number of those that have its unit."""
+    size = {name: float(np.max(np.abs(estimate[name]), initial=0.0)) for name in errors}
+    return {
+        name: max(size[other] for other in errors if (other in _OF_TARGET) == (name in _OF_TARGET)) for name in errors
+    }

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from planted.pages._evidence import displayed, shown_errors
+from planted.pages._evidence import displayed, shown_errors, shown_network
 from planted.pages._subject import Subject
 from planted.pages._words import KIND, meaning
 
 LEVEL = 0.95
 _CURVE = 400
+# Parameters for which methods compute errors.
+_MOST = 1000
 
 
 def payload(subject: Subject) -> dict[str, Any]:
@@ -51,6 +53,8 @@ def payload(subject: Subject) -> dict[str, Any]:
         "level": LEVEL,
         "labels": subject.labels,
         "matrices": matrices,
+        "no_intervals": _no_intervals(subject, network),
+        "untested": subject.untested,
         "neurons": neurons,
         "numbers": [{"what": name, "value": value} for name, value in subject.numbers.items()],
         "evidence": _evidence(subject, ranking),
@@ -69,6 +73,7 @@ def _shown(subject: Subject) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         return network, {}, {}
     if scaled is None:
         return network, shown_errors(known.errors, known.estimate, subject.exact), known.intervals(LEVEL)
+    network = shown_network(network, scaled.errors, subject.exact)
     values, reach = network.arrays(), known.reach(LEVEL)
     ends = {
         name: values[name] + np.multiply.outer([-1.0, 1.0], reach[name] * error)
@@ -104,10 +109,9 @@ def _matrix(
 def _neurons(subject: Subject, network: Any, ranking: np.ndarray, errors: dict[str, Any]) -> dict[str, Any]:
     """A table of neurons: strength, outputs and bias with standard errors."""
     strength, outputs = _strength(subject, network), np.atleast_2d(network.output)
-    total = float(np.sum(strength)) or 1.0
     rounded = any(np.isnan(errors[name]).any() for name in ("output", "bias") if name in errors)
     errors = {name: error for name, error in errors.items() if not np.isnan(error).all()}
-    columns = ["neuron", "strength %"]
+    columns = ["neuron", "strength"]
     parts: list[np.ndarray] = []
     for j, target in enumerate(subject.outputs):
         columns.append("output" if len(outputs) == 1 else f"output to {target}")
@@ -124,11 +128,11 @@ def _neurons(subject: Subject, network: Any, ranking: np.ndarray, errors: dict[s
     if subject.scaled is None or network.activation.homogeneity is None:
         columns.append("length of weights")
         parts.append(np.linalg.norm(network.weights, axis=1))
-    rows = [
-        [rank + 1, 100 * float(strength[i]) / total, *(float(column[i]) for column in parts)]
-        for rank, i in enumerate(ranking)
-    ]
-    note = "Numbers without an error are known to rounding." if rounded else ""
+    rows = [[rank + 1, float(strength[i]), *(float(column[i]) for column in parts)] for rank, i in enumerate(ranking)]
+    note = "Strength is the standard deviation of what a neuron adds to its output over the rows."
+    if not _measured(subject, network):
+        note = "There are no rows: strength is the output times the length of the weights."
+    note += " Numbers without an error are known to rounding." * rounded
     return {"columns": columns, "rows": rows, "note": note}
 
 
@@ -192,7 +196,7 @@ def _search(search: dict[str, Any]) -> dict[str, Any]:
 def _choice(choice: Any) -> dict[str, Any]:
     """The candidates that were compared: what, numbers, held-out loss with its error, why."""
     rows = [
-        [("▸ " if one.chosen else "") + one.name, one.n_parameters, one.loss, one.error, one.why]
+        [("▸ " if one.chosen else "") + one.name, one.n_parameters, one.loss, one.error, one.reason]
         for one in choice.shown()
     ]
     return {"reason": " ".join(filter(None, [sentence(choice.reason), sentence(choice.unshown)])), "rows": rows}
@@ -226,10 +230,28 @@ def _assumptions(certificate: Any) -> list[list[Any]]:
 
 def _strength(subject: Subject, network: Any) -> np.ndarray:
     """How much each neuron moves the output: measured on rows where there are some, |output|·‖weights‖^p otherwise."""
-    if subject.evidence is not None and len(subject.evidence.strength) == network.n_hidden:
-        return subject.evidence.strength
+    if _measured(subject, network):
+        return subject.evidence.strength  # type: ignore[union-attr]
     lengths = np.linalg.norm(network.weights, axis=1)
     return np.abs(np.atleast_2d(network.output)).max(axis=0) * lengths ** (network.activation.homogeneity or 1)
+
+
+def _measured(subject: Subject, network: Any) -> bool:
+    """Whether strengths were measured on rows."""
+    return subject.evidence is not None and len(subject.evidence.strength) == network.n_hidden
+
+
+def _no_intervals(subject: Subject, network: Any) -> str:
+    """Why there are no intervals, in words; empty where there are."""
+    if subject.uncertainty is not None or network is None:
+        return ""
+    if "queries" in subject.numbers:
+        return "a model that was asked has no noise"
+    if subject.status in ("saddle", "not critical"):
+        return "the network is no minimum of the loss"
+    if sum(np.size(part) for part in network.arrays().values()) > _MOST:
+        return f"they are computed for at most {_MOST:,} parameters"
+    return "no standard errors were computed"
 
 
 def order(subject: Subject, network: Any) -> np.ndarray:

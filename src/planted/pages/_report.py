@@ -12,13 +12,15 @@ import numpy as np
 from planted.names import count_of
 from planted.numerics.files import write_whole
 from planted.pages._assemble import assemble, embedded
-from planted.pages._evidence import displayed
+from planted.pages._evidence import displayed, shown_network
 from planted.pages._payload import order, payload, sentence
 from planted.pages._subject import Subject
 from planted.pages._words import COLOUR, KIND, READ, STATUS, question
 
 _TERMS, _INPUTS, _NOTEBOOK_ROWS = 6, 6, 8
 _SMALL = 5e-4
+# Numbers up to which a formula is also given whole; files hold more than a reader copies.
+_WHOLE = 5000
 
 
 def write_report(path: str | PathLike[str], subject: Subject) -> Path:
@@ -47,6 +49,7 @@ def report_html(subject: Subject) -> str:
         "reason": escape(sentence(subject.reason)),
         "advice": escape(subject.advice),
         "formula": formula(subject),
+        "whole": _whole(subject),
         "next": _next(subject),
         "data": embedded(payload(subject)),
     }
@@ -136,33 +139,37 @@ def answer(subject: Subject) -> str:
     return f"{lead[:-1]}: {what}."
 
 
-def formula(subject: Subject) -> str:
-    """The canonical network as a formula in the caller's own names, strongest neurons and weights first, as HTML."""
+def formula(subject: Subject, *, whole: bool = False) -> str:
+    """The canonical network as a formula in the caller's own names, strongest neurons and weights first, as HTML.
+
+    Of many neurons and inputs the first few, and four digits, or the `whole` with ten.
+    """
     network, outputs = displayed(subject.network, subject.uncertainty), subject.quantities
     if network is None:
         return ""
     act = network.activation.name
     if hasattr(network, "filter"):
         return f"{outputs[0]} = Σ<sub>i</sub> output<sub>i</sub> · {act}( filter · patch<sub>i</sub> )"
+    if subject.uncertainty is not None:
+        network = shown_network(network, subject.uncertainty.errors, subject.exact)
     ranking, names = order(subject, network), subject.inputs
     scale = np.ones(len(names)) if subject.scale is None else np.asarray(subject.scale)
+    shown, digits = (len(ranking), 10) if whole else (_TERMS, 4)
+    bias = np.zeros(network.n_hidden) if network.bias is None else network.bias
     lines = []
     for j, target in enumerate(outputs):
         row = np.atleast_2d(network.output)[j]
         terms = [
-            _term(
-                row[i],
-                f"{act}( {_sum(network.weights[i], names, 0.0 if network.bias is None else network.bias[i], scale)} )",
-            )
-            for i in ranking[:_TERMS]
+            _term(row[i], f"{act}( {_sum(network.weights[i], names, bias[i], scale, whole)} )", digits)
+            for i in ranking[:shown]
         ]
         if network.skip is not None:
-            terms.append(" ".join(_terms(np.atleast_2d(network.skip)[j], names, scale)) or "+ 0")
+            terms.append(" ".join(_terms(np.atleast_2d(network.skip)[j], names, scale, whole)) or "+ 0")
         shift = float(np.atleast_1d(network.intercept)[j])
         if shift:
-            terms.append(f"{'−' if shift < 0 else '+'} {_number(abs(shift))}")
-        if len(ranking) > _TERMS:
-            terms.append(f"+ … {count_of(len(ranking) - _TERMS, 'more neuron')}")
+            terms.append(_shift(shift, digits))
+        if len(ranking) > shown:
+            terms.append(f"+ … {count_of(len(ranking) - shown, 'more neuron')}")
         text = "\n    ".join(escape(term) for term in terms) or "0"
         lines.append(f"{escape(target)} = {_opening(text)}")
     if subject.labels and subject.link == "logit":
@@ -224,20 +231,33 @@ def _given(subject: Subject) -> tuple[list[str], str, list[str]]:
     return ["from scipy.special import softmax"], given, ["p = softmax(y, axis=1)  # a column for each class"]
 
 
-def _terms(weights: np.ndarray, names: list[str], scale: np.ndarray) -> list[str]:
-    """The leading terms of weights·x, largest first where inputs vary by `scale` (d,)."""
+def _whole(subject: Subject) -> str:
+    """The formula with every number, folded, where the one above it leaves some out or rounds them."""
+    network = subject.network
+    if network is None or hasattr(network, "filter"):
+        return ""
+    if sum(np.size(part) for part in network.arrays().values()) > _WHOLE:
+        return ""
+    text = f'<samp tabindex="0" role="group" aria-label="whole formula">{formula(subject, whole=True)}</samp>'
+    return f"<details><summary>the whole formula, every number to ten digits</summary>{text}</details>"
+
+
+def _terms(weights: np.ndarray, names: list[str], scale: np.ndarray, whole: bool) -> list[str]:
+    """The leading terms of weights·x, largest first where inputs vary by `scale` (d,); all of a whole."""
     sizes = np.abs(weights) * scale
     order = np.argsort(-sizes, kind="stable")
     size = float(np.max(sizes, initial=0.0))
+    if whole:
+        return [_term(weights[i], names[i], 10) for i in order if weights[i]]
     leading = [i for i in order[:_INPUTS] if sizes[i] > _SMALL * size]
-    terms = [_term(weights[i], names[i]) for i in leading]
+    terms = [_term(weights[i], names[i], 4) for i in leading]
     return terms + ([f"+ … {len(order) - _INPUTS} more"] if len(order) > _INPUTS else [])
 
 
-def _sum(weights: np.ndarray, names: list[str], shift: float, scale: np.ndarray) -> str:
-    terms = _terms(weights, names, scale)
+def _sum(weights: np.ndarray, names: list[str], shift: float, scale: np.ndarray, whole: bool) -> str:
+    terms = _terms(weights, names, scale, whole)
     if shift:
-        terms.append(f"{'−' if shift < 0 else '+'} {_number(abs(shift))}")
+        terms.append(_shift(float(shift), 10 if whole else 4))
     return _opening(" ".join(terms) or "0")
 
 
@@ -246,9 +266,9 @@ def _opening(sum_: str) -> str:
     return f"−{sum_[2:]}" if sum_.startswith("− ") else sum_.removeprefix("+ ")
 
 
-def _term(factor: float, what: str) -> str:
-    return f"{'−' if factor < 0 else '+'} {_number(abs(float(factor)))} · {what}"
+def _term(factor: float, what: str, digits: int) -> str:
+    return f"{_shift(float(factor), digits)} · {what}"
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}"
+def _shift(value: float, digits: int) -> str:
+    return f"{'−' if value < 0 else '+'} {abs(value):.{digits}g}"

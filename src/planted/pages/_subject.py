@@ -53,6 +53,8 @@ class Subject:
         bars show, since weights of inputs in other units do not compare. Formulas are in the inputs' own units.
     scale : array (d,), optional
         These standard deviations.
+    untested : str
+        Why the residuals were not tested, in words; empty where they were.
     """
 
     network: Any
@@ -73,6 +75,7 @@ class Subject:
     exact: bool = False
     scaled: Any = None
     scale: Any = None
+    untested: str = ""
 
     @property
     def inputs(self) -> list[str]:
@@ -160,6 +163,7 @@ def subject_of(
     """
     estimator, recovery = (result, result.result_) if hasattr(result, "result_") else (None, result)
     details = dict(getattr(recovery, "details", {}))
+    facts = getattr(getattr(recovery, "verdict", None), "facts", None)
     known = list(getattr(estimator, "input_names_", ()) or getattr(estimator, "feature_names_in_", ()))
     called = targets or getattr(estimator, "target_names_", ())
     return Subject(
@@ -186,8 +190,18 @@ def subject_of(
         classes=list(getattr(estimator, "classes_", ())),
         link=getattr(estimator, "link_", "mean"),
         model=model,
-        exact=bool(getattr(getattr(getattr(recovery, "verdict", None), "facts", None), "explained", False)),
+        exact=bool(getattr(facts, "explained", False)),
+        untested=_untested(facts),
     )
+
+
+def _untested(facts: Any) -> str:
+    """Why the test of the residuals was not run, in words; empty where it was, or where nothing was measured."""
+    if facts is None or math.isfinite(facts.p_value):
+        return ""
+    if facts.explained:
+        return "every row is explained to rounding"
+    return "too few labels are in doubt for it" if facts.labels else "there are too few rows for it"
 
 
 def _label(value: Any) -> str:
@@ -213,10 +227,12 @@ def _each_target(recovery: Any, names: Sequence[str]) -> dict[str, Any]:
 
 def _numbers(recovery: Any, estimator: Any, names: Sequence[str]) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
+    labels = hasattr(estimator, "classes_")
     words = {
         "method": "method",
-        "loss": "loss (½ mean squared residual)",
-        "relative_loss": "residual variance over variance of the target",
+        "loss": f"loss (½ mean squared {'distance of probabilities from labels' if labels else 'residual'})",
+        "relative_loss": f"{'that' if labels else 'residual variance'} over "
+        f"{'the one of the shares of the classes' if labels else 'variance of the target'}",
         "seconds": "seconds",
         "queries": "queries",
         "fidelity": "largest difference to the model on fresh questions, in standard deviations",
@@ -224,13 +240,22 @@ def _numbers(recovery: Any, estimator: Any, names: Sequence[str]) -> dict[str, A
     for name, meaning in words.items():
         if getattr(recovery, name, None) is not None:
             numbers[meaning] = getattr(recovery, name)
+    likely = dict(getattr(recovery, "details", {})).get("cross_entropy")
+    if likely is not None:
+        numbers["mean log loss (cross-entropy)"] = likely
     verdict = getattr(recovery, "verdict", None)
     if verdict is not None:
         facts = verdict.facts
+        count = "numbers that rows have to determine"
+        rows = "rows"
+        if getattr(recovery.network, "n_hidden", 1):
+            rows = "rows in which a neuron is active"
+            # Tables of candidates count weights.
+            count += ", beside the lengths of neurons" * (recovery.network.activation.homogeneity is not None)
         numbers |= {
             "p-value of the residual test": facts.p_value,
-            "distinct rows in which a neuron is active": facts.counting_rows,
-            "numbers that rows have to determine": facts.n_parameters,
+            f"distinct {rows}": facts.counting_rows,
+            count: facts.n_parameters,
         }
         measure = "explained deviance" if facts.labels else "R²"
         line, constant = (
@@ -248,6 +273,8 @@ def _numbers(recovery: Any, estimator: Any, names: Sequence[str]) -> dict[str, A
         called = list(names) if len(names) == np.size(noise) > 1 else [f"y{i}" for i in range(np.size(noise))]
         for name, size in zip(called, np.ravel(noise).tolist(), strict=True):
             numbers["standard deviation of the noise" + f", {name}" * (np.ndim(noise) > 0)] = size
+    if hasattr(estimator, "alpha_"):
+        numbers["ℓ2 penalty of this network (alpha)"] = estimator.alpha_
     law = getattr(estimator, "inputs_", None)
     if law is not None:
         numbers["law of the inputs"] = str(law)

@@ -9,15 +9,17 @@
     const { rows, columns, values, lower, upper } = matrix;
     const step = Math.max(14, Math.min(110, 820 / columns.length)), tall = 64, left = 90;
     const slanted = columns.some((name) => name.length * 6.5 > step);
-    const top = slanted ? 70 : 24;
-    const width = left + step * columns.length + (slanted ? 60 : 12), height = top + tall * rows.length + 4;
+    const short = (name) => (name.length > 24 ? `${name.slice(0, 23)}…` : name);
+    const longest = 7.5 * Math.max(...columns.map((name) => short(name).length));
+    const turn = (40 * Math.PI) / 180, top = slanted ? 20 + Math.ceil(longest * Math.sin(turn)) : 24;
+    const width = left + step * columns.length + (slanted ? Math.max(12, Math.ceil(longest * Math.cos(turn) - step / 2)) : 12), height = top + tall * rows.length + 4;
     const ends = [...values.flat(), ...(lower ? lower.flat() : []), ...(upper ? upper.flat() : [])].filter((v) => v !== null);
     const largest = Math.max(...values.flat().map(Math.abs)) || 1;
     const reach = Math.min(Math.max(...ends.map(Math.abs)) || 1, 1.6 * largest);
     const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${matrix.title}: bars with intervals; the table below has the numbers` });
     columns.forEach((name, j) => {
       const x = left + step * (j + 0.5);
-      svg.append(draw("text", slanted ? { transform: `translate(${x} ${top - 6}) rotate(-40)`, style: "fill:var(--soft)" } : { x, y: top - 8, "text-anchor": "middle", style: "fill:var(--soft)" }, name.length > 16 ? `${name.slice(0, 15)}…` : name));
+      svg.append(draw("text", slanted ? { transform: `translate(${x} ${top - 6}) rotate(-40)`, style: "fill:var(--soft)" } : { x, y: top - 8, "text-anchor": "middle", style: "fill:var(--soft)" }, short(name)));
     });
     rows.forEach((name, i) => {
       const middle = top + tall * (i + 0.5), Y = (value) => middle - (value / reach) * (tall / 2 - 4);
@@ -40,7 +42,7 @@
     });
     const inside = make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": `figure of ${matrix.title}` }, svg);
     inside.text = () => svgText(svg);
-    const note = lower ? `Whiskers are ${100 * data.level} % intervals.` : "No intervals: there are too many parameters, no rows, or this is no minimum.";
+    const note = lower ? `Whiskers are ${100 * data.level} % intervals.` : `No intervals: ${data.no_intervals}.`;
     return figure(inside, [matrix.unit, "Blue adds, orange subtracts.", note].join(" ").trim(), matrix.title);
   }
 
@@ -168,7 +170,7 @@
   }
 
   const neurons = place("neurons");
-  if (data.neurons) neurons.append(table(data.neurons.columns, data.neurons.rows, "neurons", { caption: ["Strongest first. Strength is a neuron's share of what moves the output.", data.neurons.note].join(" ").trim() }));
+  if (data.neurons) neurons.append(table(data.neurons.columns, data.neurons.rows, "neurons", { caption: ["Strongest first.", data.neurons.note].join(" ").trim() }));
   for (const matrix of data.matrices) {
     const size = matrix.rows.length * matrix.columns.length;
     neurons.append(make("h3", {}, matrix.title), size <= BARS ? bars(matrix) : heat(matrix));
@@ -222,7 +224,7 @@
     pair.append(figure(chart([{ x: middle, y: evidence.counts, kind: "bars" }], { xLabel: `truth − prediction${inSpread}`, yLabel: many ? "residuals" : "rows", label: "histogram of residuals" }), `Residuals of ${show(evidence.sampled)} of ${show(evidence.n_rows)} rows${many ? `, ${each} of each` : ""}.`, "residuals"));
     fit.append(pair);
     const p = data.numbers.find(({ what }) => what.startsWith("p-value"));
-    if (p) fit.append(make("p", {}, p.value === null ? "The residual test was not run: every row is explained, or there are too few rows for it."
+    if (p) fit.append(make("p", {}, p.value === null ? `The residual test was not run: ${data.untested}.`
       : `The residual test regresses residuals on random bumps and ridges of the inputs. A right network leaves p spread evenly between 0 and 1; below 0.001 counts as structure. Here p = ${show(p.value, 3)}: ${p.value < 0.001 ? "structure is left" : "no structure was seen"}.`));
   }
 
