@@ -325,3 +325,21 @@ def test_archives_on_standard_input_are_told_apart():
     np.testing.assert_array_equal(table.X, ROWS)
     with pytest.raises(DataError, match=r"standard input holds arrays of NumPy \(NPZ\).* give its name"):
         open_table(io.BytesIO(arrays.getvalue()))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "gaps", "long"])
+def test_columns_of_true_and_false_are_named(tmp_path, kind):
+    rng = np.random.default_rng(0)
+    n = 20_000 if kind == "long" else 40
+    frame = pl.DataFrame({"u": rng.standard_normal(n), "open": rng.random(n) < 0.5, "y": rng.random(n) < 0.5})
+    if kind == "gaps":
+        frame = frame.with_columns(open=pl.when(pl.int_range(n) < 3).then(None).otherwise(pl.col("open")))
+    frame = frame.with_columns(one=pl.lit(1))
+    path = tmp_path / ("rows.parquet" if kind == "parquet" else "rows.csv")
+    frame.write_parquet(path) if kind == "parquet" else frame.write_csv(path)
+    options = {"missing": "drop"} if kind == "gaps" else {}
+    table = open_table(path, "y", **options)
+    assert "; open, y: 1 for true, 0 for false" in table.words
+    assert set(np.unique(table.X[:, 1])) == {0, 1}
+    assert "for true" not in open_table(path, None, ["u", "one"]).words
+    assert "; open: 1 for true" in open_table(path, "y", labels=True, **options).words or kind == "parquet"

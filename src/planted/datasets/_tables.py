@@ -290,6 +290,9 @@ def _words(frame: Frame, targets: list[str], encoding: Encoding, rows: np.ndarra
     for name, levels in encoding.levels.items():
         shown = ", ".join(levels[1:4]) + (f" and {len(levels) - 4} more" if len(levels) > 4 else "")
         parts.append(f"{name}: {levels[0]}, or 1 for {shown}")
+    if frame.truths:
+        more = f" and {len(frame.truths) - 4} more" if len(frame.truths) > 4 else ""
+        parts.append(f"{', '.join(frame.truths[:4])}{more}: 1 for true, 0 for false")
     if left:
         parts.append(f"{count_of(left, 'row')} with missing values left out")
     if filled and encoding.missing == "mean":

@@ -16,7 +16,7 @@ from planted.rows._dialect import MISSING, Dialect, sniff
 from planted.rows._limits import reading
 from planted.rows._tables import TextError, Wanted, arrays_of, check_values
 
-_SCAN_BYTES = 2**24
+_SCAN_BYTES, _HEAD_BYTES = 2**24, 2**16
 _QUOTE, _BREAK, _RETURN, _MARK = 34, 10, 13, 35
 _BLANK = re.compile(rb"(?:^|(?<=\n))\r?\n")
 _COMMENT = re.compile(rb"(?:^|(?<=\n))#[^\n]*(?:\n|$)")
@@ -54,6 +54,21 @@ class CsvChunk:
         Empty cells and the usual words for them are missing. With `labels` true and false in a target stay words.
         """
         return self._frame(lambda content: self._typed(content, labels))
+
+    def truths(self) -> tuple[str, ...]:
+        """The wanted columns whose first cell that holds something is true or false; none where that cannot be told."""
+        import polars as pl
+
+        try:
+            content = replace(self, end=min(self.end, self.begin + _HEAD_BYTES))._content()
+            if self.end > self.begin + _HEAD_BYTES:
+                content = content[: content.rfind(b"\n") + 1]
+            frame = self._read(content, dict.fromkeys(self._places, pl.String)).rename(self._places)
+        except (pl.exceptions.PolarsError, UnicodeDecodeError):
+            return ()
+        heads = {name: frame[name].str.strip_chars() for name in self._wanted}
+        given = {name: cells.filter(~cells.is_in(list(MISSING)) & (cells != "")) for name, cells in heads.items()}
+        return tuple(name for name, cells in given.items() if len(cells) and cells[0] in _TRUTHS)
 
     def _frame(self, parse: Any) -> Any:
         with reading(self.path, "csv"):

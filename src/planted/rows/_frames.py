@@ -41,6 +41,8 @@ class Frame:
         What the table is called in messages.
     header : bool
         Whether it names its columns.
+    truths : tuple of str
+        Columns that hold true and false, which are one and zero here.
     """
 
     frame: Any
@@ -48,6 +50,7 @@ class Frame:
     words: str
     name: str
     header: bool = True
+    truths: tuple[str, ...] = ()
 
 
 def table_kind(path: Path) -> str:
@@ -151,17 +154,21 @@ def _text(path: Path, content: bytes | None, wanted: Wanted, kinds: tuple[bool, 
     check_size(path, numbers, size)
     dialect = chunks[0].dialect
     frame = chunks[0].mixed(labels) if mixed or labels else pl.concat([chunk.numbers() for chunk in chunks])
-    return Frame(frame, chosen, dialect.words, str(path), dialect.header)
+    truths = tuple(name for name in chunks[0].truths() if frame[name].dtype.is_float())
+    return Frame(frame, chosen, dialect.words, str(path), dialect.header, truths)
 
 
 def _typed(frame: Any, name: str, words: str, wanted: Wanted, kinds: tuple[bool, bool]) -> Frame:
+    import polars as pl
+
     mixed, labels = kinds
     chosen = wanted.chosen(Path(name), frame.columns)
     if not frame.height:
         raise DataError(f"{name} has no rows")
     inputs = typed_columns(frame, name, chosen, mixed)
     targets = typed_columns(frame, name, wanted.targets, mixed or labels) if wanted.targets else inputs.select()
-    return Frame(inputs.hstack(targets.get_columns()), chosen, words, name)
+    truths = tuple(column for column in (*chosen, *wanted.targets) if frame[column].dtype == pl.Boolean)
+    return Frame(inputs.hstack(targets.get_columns()), chosen, words, name, truths=truths)
 
 
 def _npy_frame(path: Path, content: bytes, wanted: Wanted) -> Any:
