@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planted.methods._label_search import searched_rows
-from planted.methods._label_split import held_out, keyed_rows, standard_error
+from planted.methods._label_split import effective_rows, held_out, keyed_rows, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.networks import Network
 
@@ -69,8 +69,7 @@ class Contest:
     @property
     def price(self) -> float:
         """log(n)/(2n), n the rows, of which those whose weights contain a factor of their class count as fewer."""
-        survey = self.part.survey
-        rows = survey.total_weight / float(np.average(self._factor(survey.y), weights=survey.weight))
+        rows = effective_rows(self.part.survey, self.problem.class_weight)
         return float(np.log(max(rows, 1.0)) / (2 * rows))
 
     def mean(self, losses: np.ndarray) -> float:

@@ -101,6 +101,20 @@ def folds(X: np.ndarray, y: np.ndarray, parts: int) -> np.ndarray:
     return part
 
 
+def effective_rows(survey: Survey, factors: np.ndarray | None) -> float:
+    """(Σw)²/Σw², where w are the `factors` (m,) of the rows' classes, which weights contain; otherwise their weight.
+
+    Of two classes that are balanced by their factors it is 4 n₀ n₁/(n₀ + n₁): hardly more than those of the rarer one.
+
+    >>> y = np.array([0.0] * 99 + [1.0])
+    >>> factors = np.array([100 / 198, 50.0])
+    >>> round(effective_rows(Survey.of(np.zeros((100, 1)), y, factors[y.astype(int)]), factors), 2)
+    3.96
+    """
+    own = np.ones(len(survey.y)) if factors is None else factors[survey.y.astype(int)]
+    return float(survey.total_weight / np.average(own, weights=survey.weight))
+
+
 def standard_error(gap: np.ndarray, weight: np.ndarray | None, factor: np.ndarray | float = 1.0) -> float:
     """Of the weighted mean of differences (n,), a row of weight w counting like w equal ones.
 
