@@ -93,6 +93,22 @@ def test_rows_in_doubt_are_counted_with_weights_and_without_factors_of_classes()
     assert 0 < once.sum() < 30
 
 
+@pytest.mark.parametrize(("settings", "alpha"), [({}, 1e-6), ({}, "auto"), ({"link": "logit", "fit_bias": True}, 0.1)])
+def test_labels_that_can_be_told_apart_determine_no_lengths_whatever_penalty_is_asked_for(settings, alpha):
+    X = np.random.default_rng(1).standard_normal((400, 2))
+    act = "tanh" if settings else "sigmoid"
+    est = PlantedClassifier(1, act, restarts=0, alpha=alpha, **settings).fit(X, X[:, 0] > 0.3 * bool(settings))
+    assert est.result_.status == "ambiguous"
+    words = "labels can be told apart without error, so no finite weights are likeliest; the ℓ2 penalty of"
+    assert words in est.result_.reason
+    assert "About" not in est.result_.advice
+    # Where labels keep weights finite a penalty leaves them determined.
+    odds = 2 * np.tanh(2 * X[:, 0])
+    noisy = np.random.default_rng(2).random(400) < 1 / (1 + np.exp(-odds))
+    again = PlantedClassifier(1, act, restarts=0, alpha=1e-3, **settings).fit(X, noisy)
+    assert "told apart" not in again.result_.reason
+
+
 def test_a_few_labels_of_a_rare_class_bound_no_weights_however_much_they_count():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1000, 2))

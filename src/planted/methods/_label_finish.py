@@ -83,7 +83,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
         different_rows=survey.n_rows,
         n_parameters=numbers,
-        undetermined=_undetermined(problem, why, off, limit.reason or open_) or _too_far(expected),
+        undetermined=_undetermined(given, problem.alpha, why, off, limit.reason or open_) or _too_far(expected),
         remedy=dependence or limit.advice,
         p_value=label_p_value(problem, network),
         structure="" if off is not None or value is None else _worse_than_shares(problem, value),
@@ -129,7 +129,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         more = f"About {about:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.total_weight:,.0f}."
         verdict = verdict.advising(more if survey.total_weight < about < np.inf else "")
     elif verdict.status == "ambiguous" and not late and not facts.unbeaten and not enough:
-        verdict = verdict.advising(_endless_advice(problem, network, off, why) or verdict.advice)
+        verdict = verdict.advising(_endless_advice(problem, network, off, why, bool(given.alpha)) or verdict.advice)
     details = {name: value for name, value in (start.details | details).items() if name != "runaway"}
     return Recovery(
         network=network,
@@ -203,10 +203,11 @@ def _about(errors: Uncertainty, problem: LabelProblem) -> tuple[float, float, st
     return errors.expected_error, errors.rows_for(ACCURATE), open_
 
 
-def _undetermined(problem: LabelProblem, why: str, off: Runaway | None, open_: str) -> str:
-    """What the rows leave open, in words; empty if nothing."""
+def _undetermined(given: LabelProblem, alpha: float, why: str, off: Runaway | None, open_: str) -> str:
+    """What the rows leave open, in words; empty if nothing. `alpha` is the strength of the fit, if not `given`."""
     if why:
-        penalty = f"an ℓ2 penalty of {problem.alpha:.2g}, chosen by held-out rows, keeps weights finite"
+        an = "the ℓ2 penalty of {:.2g}" if given.alpha else "an ℓ2 penalty of {:.2g}, chosen by held-out rows,"
+        penalty = f"{an.format(alpha)} keeps weights finite"
         return f"{why}; {penalty}, so that intervals are biased"
     if off is not None:
         return off.reason
@@ -221,10 +222,13 @@ def _too_far(expected: float) -> str:
     return f"labels alone leave an expected relative weight error of {shown}, more than the weights themselves"
 
 
-def _endless_advice(problem: LabelProblem, network: Network, off: Runaway | None, why: str) -> str:
-    """What to do where the likelihood has no finite minimiser, one sentence; empty where it has one."""
+def _endless_advice(problem: LabelProblem, network: Network, off: Runaway | None, why: str, chosen: bool) -> str:
+    """What to do where the likelihood has no finite minimiser, one sentence; empty where it has one.
+
+    `chosen` tells that the caller has chosen a penalty.
+    """
     if off is None:
-        return "Give more rows, or choose the penalty with alpha." if why else ""
+        return f"Give more rows{'' if chosen else ', or choose the penalty with alpha'}." if why else ""
     penalty = "choose the penalty with alpha" if problem.alpha or problem.loss == "quadratic" else PENALTY
     return off.advice("ask for fewer neurons" if network.n_hidden > 1 else penalty)
 
