@@ -128,7 +128,8 @@ class Facts:
         Rows that differ in an input or the target, of labels all rows, and all where equal inputs come with different
         targets; zero where they were not counted.
     counting_rows : int
-        Distinct rows in which some neuron is active; all rows where equal inputs come with different targets.
+        Distinct rows in which some neuron is active; all rows where equal inputs come with different targets, and of
+        labels.
     n_parameters : int
         Numbers that the rows have to determine, symmetries taken off.
     undetermined : str

@@ -26,8 +26,8 @@ from planted.methods._method import records
 from planted.methods._recovery import Recovery, Start
 from planted.methods._spare import spare_neurons
 from planted.methods._verdict import OUT_OF_TIME, judge
-from planted.names import LABEL_LOSSES
-from planted.networks import Network, counting_rows
+from planted.names import LABEL_LOSSES, count_of
+from planted.networks import Network, distinct_rows, off_kinks
 from planted.numerics import random
 from planted.numerics.deadline import finishing, measuring
 from planted.numerics.precision import float64
@@ -61,6 +61,8 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         value = float(problem.likelihood(problem.rows).value(params))
     shares = problem.shares
     numbers = problem.unknowns if errors is None else errors.n_parameters
+    repeated = _few_inputs(problem, numbers) if survey.complete else ""
+    left = repeated or _singular(limit.reason or open_)
     why = start.details.get("unbounded", "")
     endless = bool(why) or limit.endless
     settled = off is None and not endless
@@ -80,11 +82,11 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     facts = Facts(
         relative_loss=relative,
         largest_residual=np.inf,
-        counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
+        counting_rows=_counting_labels(problem, network) if survey.complete else survey.n_rows,
         different_rows=survey.n_rows,
         n_parameters=numbers,
-        undetermined=_undetermined(given, problem.alpha, why, off, limit.reason or open_) or _too_far(expected),
-        remedy=dependence or limit.advice,
+        undetermined=_undetermined(given, problem.alpha, why, off, left) or _too_far(expected),
+        remedy=_other_inputs(problem) if repeated else dependence or limit.advice,
         p_value=label_p_value(problem, network),
         structure="" if off is not None or value is None else _worse_than_shares(problem, value),
         unfinished=_unfinished(problem, start) if settled else "",
@@ -211,7 +213,37 @@ def _undetermined(given: LabelProblem, alpha: float, why: str, off: Runaway | No
         return f"{why}; {penalty}, so that intervals are biased"
     if off is not None:
         return off.reason
+    return open_
+
+
+def _singular(open_: str) -> str:
+    """That the information leaves something open, in words."""
     return f"the Fisher information is singular: {open_}" if open_ else ""
+
+
+def _counting_labels(problem: LabelProblem, network: Network) -> int:
+    """Labels of the sample, by weight, in whose inputs some neuron is active: equal inputs are asked anew each time."""
+    survey = problem.survey
+    speaks = network.speaking(survey.X) & off_kinks(network, survey.X)
+    if survey.weight is None:
+        return int(np.sum(speaks))
+    factor = 1.0 if problem.class_weight is None else problem.class_weight[survey.y.astype(int)]
+    return round(float(np.sum((survey.weight / factor)[speaks])))
+
+
+def _few_inputs(problem: LabelProblem, numbers: int) -> str:
+    """That equal inputs leave fewer probabilities than numbers, however many labels there are; empty if they do not."""
+    distinct, each = len(distinct_rows(problem.survey.X)), problem.n_classes - 1
+    if distinct * each >= numbers or distinct >= problem.survey.total_weight:
+        return ""
+    inputs = count_of(distinct, "distinct input has", "distinct inputs have")
+    return f"{inputs} {count_of(distinct * each, 'probability', 'probabilities')}, and there are {numbers} numbers"
+
+
+def _other_inputs(problem: LabelProblem) -> str:
+    """What to do about that, one sentence."""
+    several = problem.n_hidden > 1 and "n_hidden" not in problem.compared
+    return f"Give rows with other inputs{', or ask for fewer neurons' if several else ''}."
 
 
 def _too_far(expected: float) -> str:
