@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit
 
 from planted import PlantedClassifier
+from planted.methods._label_split import folds
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -39,3 +40,30 @@ def test_few_inputs_have_fewer_probabilities_than_numbers():
     assert held.result_.status == "ambiguous"
     assert "8 distinct inputs have 8 probabilities, and there are 11 numbers" in held.result_.reason
     assert held.result_.advice == "Give rows with other inputs, or ask for fewer neurons."
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_labels_of_few_inputs_are_held_out_one_by_one_without_noise_too(seed):
+    X, _ = parity(400, seed, 2.0)
+    y = (X[:, 0] != X[:, 1]).astype(int)
+    est = PlantedClassifier(2, "tanh", True, 0, link="logit", random_state=0).fit(X, y)
+    # All rows of an input held out at once left nothing that tells it: no strength was better than the shares.
+    assert min(est.alpha_losses_.values()) < 0.1
+    assert est.result_.relative_loss < 0.01
+    assert "1 neuron explains" not in est.result_.reason
+    inputs, first, times = np.unique(X, axis=0, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    again = PlantedClassifier(2, "tanh", True, 0, link="logit", random_state=0)
+    again.fit(inputs[order], y[first[order]], sample_weight=times[order])
+    np.testing.assert_array_equal(again.network_.weights, est.network_.weights)
+    assert again.result_.reason == est.result_.reason
+    assert again.alpha_losses_ == est.alpha_losses_
+
+
+def test_copies_of_rows_stay_together_where_inputs_are_many():
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    y = np.arange(60) % 2.0
+    part = folds(np.repeat(X, 3, axis=0), np.repeat(y, 3), 3).reshape(60, 3)
+    np.testing.assert_array_equal(part, np.repeat(part[:, :1], 3, axis=1))
+    each = folds(np.repeat(X[:6], 30, axis=0), np.repeat(y[:6], 30), 3).reshape(6, 30)
+    assert all(np.bincount(row, minlength=3).tolist() == [10, 10, 10] for row in each)

@@ -138,7 +138,10 @@ def thirds(problem: LabelProblem) -> np.ndarray:
     >>> int(thirds(LabelProblem.of(np.arange(9.0)[:, None], np.arange(9) % 2, 1, "sigmoid")).max())
     2
     """
-    return folds(problem.survey.X, problem.survey.y, _PARTS)
+    survey, factors = problem.survey, problem.class_weight
+    once = np.ones(problem.n_classes) if factors is None else np.asarray(factors)
+    each = survey.weight is None or np.array_equal(survey.weight, once[survey.y.astype(int)])
+    return folds(survey.X, survey.y, _PARTS, each=each)
 
 
 def choose_alpha(
