@@ -1,11 +1,17 @@
 """Labels of inputs that take few values: how much these tell, and how rows are held out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
 from planted import PlantedClassifier
+from planted.methods import Free, LabelProblem
+from planted.methods._label_finish import recover_labels
 from planted.methods._label_split import folds
+from planted.methods._recovery import Start
+from planted.methods.labels import logit
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -67,3 +73,15 @@ def test_copies_of_rows_stay_together_where_inputs_are_many():
     np.testing.assert_array_equal(part, np.repeat(part[:, :1], 3, axis=1))
     each = folds(np.repeat(X[:6], 30, axis=0), np.repeat(y[:6], 30), 3).reshape(6, 30)
     assert all(np.bincount(row, minlength=3).tolist() == [10, 10, 10] for row in each)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_search_that_ended_where_neurons_coincide_is_made_again(seed):
+    # So few labels that no test sees what is left.
+    X, y = parity(75, seed, 2.0)
+    problem = LabelProblem.of(X, y.astype(float), 2, "softplus", link="logit", free=Free(intercept=True))
+    one = logit.start(replace(problem, n_hidden=1))
+    parts = {name: np.repeat(value, 2, axis=0) for name, value in one.network.arrays().items() if name != "intercept"}
+    twice = one.network.replace(**(parts | {"output": parts["output"] / 2}))
+    found = recover_labels(problem, Start(twice, "logit", one.loss, one.descents, {}), 0.0)
+    assert found.details["cross_entropy"] < one.loss - 0.1

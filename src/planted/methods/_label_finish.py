@@ -114,8 +114,10 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     verdict = judge(facts)
     searched = problem.n_hidden > 0 and not late
     misfit = verdict.status == "misfit" and settled
-    # Weights that seem to have no end may be those of a search that missed the best minimum, where it saw few rows.
-    if searched and (misfit or (off is not None and survey.total_weight > problem.search_rows)):
+    # Weights that seem to have no end may be those of a search that missed the best minimum, where it saw few rows; and
+    # what seems to be open may be so at a saddle, where neurons coincide, and not at the minimum.
+    ended = misfit or (off is not None and survey.total_weight > problem.search_rows)
+    if searched and (ended or (settled and open_ and problem.n_hidden > 1)):
         better = _searched_again(problem.on_sample(), start)
         if better is not None:
             return recover_labels(given, better, began)
