@@ -111,7 +111,7 @@ class Contest:
 
     def lost(self, one: Tried) -> bool:
         """Whether rows held out prefer the shares that the classes have in the rows fitted."""
-        return self.mean(one.losses) >= self.mean(self._shares)
+        return self.mean(one.losses) >= self.mean(self.losses_of_shares())
 
     def apart(self, one: Tried, best: Tried) -> float:
         """By how many standard errors of the difference rows held out are less likely than by the best one."""
@@ -134,9 +134,8 @@ class Contest:
         weight = self.problem.survey.weight
         return None if weight is None else weight[self.test]
 
-    @property
-    def _shares(self) -> np.ndarray:
-        """Losses of the classes' shares in the rows fitted."""
+    def losses_of_shares(self) -> np.ndarray:
+        """Losses (t,) of the classes' shares in the rows fitted."""
         shares = np.broadcast_to(self.part.shares, (len(self.test), self.problem.n_classes))
         return cross_entropies(shares, self.problem.survey.y[self.test])
 

@@ -14,7 +14,7 @@ from planted.certificates import Uncertainty, leaving_neurons_open, uncertainty
 from planted.methods._collinear import dependence_advice
 from planted.methods._errors import PARAMETERS_WITH_ERRORS, left_open
 from planted.methods._facts import ACCURATE, LEVEL, UNKNOWN, Facts
-from planted.methods._label_causes import label_cause
+from planted.methods._label_causes import label_cause, squares_instead
 from planted.methods._label_held_out import label_held_out, label_refitted
 from planted.methods._label_runaway import Runaway, runaway
 from planted.methods._label_search import AGREE, polish, standardised, standardised_params
@@ -54,7 +54,8 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     errors = label_uncertainty(problem, params)
     expected, needed, open_ = (np.nan, np.inf, "") if errors is None else _about(errors, problem)
     dependence = dependence_advice(survey, problem.free, problem.names) if open_ else ""
-    limit = limit_of(survey.X, errors, labels=True) if open_ and not dependence else Limit()
+    narrower = "n_hidden" not in problem.compared
+    limit = limit_of(survey.X, errors, labels=True, fewer=narrower) if open_ and not dependence else Limit()
     off = start.details.get("runaway") if problem.alpha else runaway(problem, network)
     probability = problem.probabilities(network)
     if problem.loss == "quadratic" or problem.alpha:
@@ -73,7 +74,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         elif not endless and not late:
             held = label_refitted(problem.on_sample(), records("labels")[start.method])
         # A width that was compared has been paid for, and the comparison says what ties with it.
-        asked = held and (settled or problem.alpha) and "n_hidden" not in problem.compared
+        asked = held and (settled or problem.alpha) and narrower
         smaller = fewer_label_neurons(problem, network, errors) if asked else network
     enough = 0 if smaller is None or smaller is network else smaller.n_hidden
     if smaller is None:
@@ -127,6 +128,15 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         if better is not None:
             return recover_labels(given, better, began)
         verdict = judge(replace(facts, cause=cause))
+    shaped = searched and settled and "activation" in problem.compared and problem.link == "logit"
+    if (
+        verdict.status == "ambiguous"
+        and shaped
+        and facts.undetermined
+        and not facts.unbeaten
+        and problem.free.intercept
+    ):
+        verdict = judge(replace(facts, cause=squares_instead(problem.on_sample(), network)))
     if verdict.status == "estimated" and not late:
         # The number is known to two digits at best.
         about = float(f"{needed:.2g}")
@@ -264,7 +274,8 @@ def _endless_advice(problem: LabelProblem, network: Network, off: Runaway | None
     if off is None:
         return f"Give more rows{'' if chosen else ', or choose the penalty with alpha'}." if why else ""
     penalty = "choose the penalty with alpha" if problem.alpha or problem.loss == "quadratic" else PENALTY
-    return off.advice("ask for fewer neurons" if network.n_hidden > 1 else penalty)
+    several = network.n_hidden > 1 and "n_hidden" not in problem.compared
+    return off.advice("ask for fewer neurons" if several else penalty)
 
 
 def _worse_than_shares(problem: LabelProblem, value: float) -> str:

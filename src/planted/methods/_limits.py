@@ -43,8 +43,8 @@ class Limit:
     endless: bool = False
 
 
-def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limit:
-    """The end to which neurons that rows X (n, d) leave open have run.
+def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool, fewer: bool = True) -> Limit:
+    """The end to which neurons that rows X (n, d) leave open have run; `fewer` tells whether fewer are an advice.
 
     >>> from planted.certificates import uncertainty
     >>> from planted.objectives import Squared
@@ -62,8 +62,8 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool) -> Limi
     open_ = open_neurons_of(errors)
     several = network.n_hidden > 1
     # Whether fewer neurons explain real targets as well is measured, and said instead of this where they do.
-    fewer = [f"ask for n_hidden={network.n_hidden - 1}"] if labels and several else []
-    remedies = ["give more rows", *fewer, *([PENALTY] if labels else [])]
+    narrower = [f"ask for n_hidden={network.n_hidden - 1}"] if labels and several and fewer else []
+    remedies = ["give more rows", *narrower, *([PENALTY] if labels else [])]
     z = network.preactivations(X)
     value = network.activation(z)
     if labels and np.abs(network.predict(X)).max() > DIVERGED:
