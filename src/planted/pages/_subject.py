@@ -229,7 +229,7 @@ def _numbers(recovery: Any, estimator: Any, names: Sequence[str]) -> dict[str, A
         facts = verdict.facts
         numbers |= {
             "p-value of the residual test": facts.p_value,
-            "distinct rows in which a neuron is active": facts.counting_rows,
+            f"{'' if facts.labels else 'distinct '}rows in which a neuron is active": facts.counting_rows,
             "numbers that rows have to determine": facts.n_parameters,
         }
         measure = "explained deviance" if facts.labels else "R²"
