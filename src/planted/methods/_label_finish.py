@@ -20,7 +20,7 @@ from planted.methods._label_runaway import Runaway, runaway
 from planted.methods._label_search import AGREE, polish, standardised, standardised_params
 from planted.methods._label_smaller import fewer_label_neurons
 from planted.methods._label_test import label_p_value
-from planted.methods._labels import LabelProblem
+from planted.methods._labels import LabelProblem, class_probabilities
 from planted.methods._limits import PENALTY, Limit, limit_of
 from planted.methods._method import records
 from planted.methods._recovery import Recovery, Start
@@ -35,6 +35,8 @@ from planted.solvers import Descent, sample_newton
 
 # A second search looks at so many times the rows of the first.
 _MORE_ROWS = 8
+# Means beside spreads of inputs from which on squares of derivatives are rounded too much.
+_FAR = 1e3
 
 
 @float64
@@ -195,8 +197,29 @@ def label_uncertainty(problem: LabelProblem, params: Any) -> Uncertainty | None:
     if problem.unknowns > PARAMETERS_WITH_ERRORS:
         return None
     robust = problem.loss != LABEL_LOSSES[0]
-    errors = uncertainty(problem.objective(), params, robust=robust, class_weight=problem.class_weight)
+    objective, root = problem.objective(), _far_root(problem, params)
+    errors = uncertainty(objective, params, robust=robust, class_weight=problem.class_weight, root=root)
     return replace(errors, spread=problem.survey.input_spread)
+
+
+def _far_root(problem: LabelProblem, params: Any) -> np.ndarray | None:
+    """J with JᵀJ the Fisher information of two classes where inputs are far from zero, otherwise None.
+
+    There biases and weights are so nearly alike that products of derivatives have no digits left to tell them apart.
+    """
+    survey = problem.survey
+    far = bool(np.any(np.abs(survey.first) > _FAR * problem.spread)) and problem.free.bias
+    if not far or problem.n_outputs > 1 or problem.loss == "quadratic" or problem.alpha or problem.in_chunks:
+        return None
+    network = problem.model.network(problem.model.canonical(params))
+    slopes = network.jacobian(survey.X, intercept=problem.free.intercept)[:, 0]
+    variance = np.prod(class_probabilities(network, survey.X, problem.link), axis=1)
+    if problem.link == "mean":
+        # Outputs, between biases and weights, are fixed; and probabilities are no log-odds.
+        slopes = np.delete(slopes, np.arange(network.n_hidden, 2 * network.n_hidden), axis=1)
+        variance = 1 / np.maximum(variance, 1e-300)
+    share = np.ones(len(slopes)) if survey.weight is None else survey.weight
+    return np.asarray(slopes * np.sqrt(variance * share / survey.total_weight)[:, None])
 
 
 def brier(probability: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> float:
