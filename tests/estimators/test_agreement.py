@@ -1,11 +1,18 @@
 """Status, reason and certificate of one fit say the same of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
 from planted import Network, PlantedClassifier, PlantedRegressor, datasets
+from planted.certificates import certify
 from planted.cli import main
+from planted.methods._agreement import agreeing
+from planted.methods._facts import Facts
+from planted.methods._verdict import judge
+from planted.objectives import Squared
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +46,14 @@ def test_the_command_certifies_as_the_fit_does(step, tmp_path, capsys):
     assert "these labels determine" in printed
 
 
-def test_a_penalty_is_named_and_rows_that_repeat_are_counted_once(tmp_path):
-    """Iris has one row twice: 150 rows, of which 149 are distinct."""
+def test_a_penalty_is_named_and_labels_of_rows_that_repeat_are_observations(tmp_path):
+    """Iris has one row twice, and two labels of it."""
     X, y = load_iris(return_X_y=True)
     est = PlantedClassifier(1, "tanh", link="logit", alpha=0.01, random_state=0).fit(X, y)
     assert est.certificate_.kind == "local minimum"
     assert est.certificate_.reason.endswith("the loss has an ℓ2 penalty of 0.01")
     page = est.report(tmp_path / "page.html").read_text(encoding="utf-8")
-    assert '"what":"distinct rows in which a neuron is active","value":149' in page
+    assert '"what":"rows in which a neuron is active","value":150' in page
     assert "rows that count" not in page
 
 
@@ -72,3 +79,12 @@ def test_numbers_that_no_finite_network_explains_best_are_no_minimum(tmp_path, c
     printed = capsys.readouterr().out
     assert (stop.value.code, printed.split(":")[0] in ("undecided", "not critical")) == (1, True), printed
     assert "no finite minimiser: neuron 1 is linear in these rows" in printed
+
+
+@pytest.mark.parametrize(("decrease", "said"), [(1e-13, False), (3e-12, False), (1e-7, True)])
+def test_nothing_is_said_of_a_loss_that_falls_by_its_rounding(decrease, said):
+    loss = Squared([[1.0], [2.0]], [1.0, 3.0], "softplus")
+    point = certify(loss, {"weights": np.ones((1, 1)), "output": np.ones(1)})
+    near = replace(point, decrease=decrease * point.value)
+    verdict = agreeing(judge(Facts(0.1, np.inf, 100, 2, p_value=0.5)), near, 100)
+    assert ("the loss still falls" in verdict.reason) == said

@@ -8,10 +8,11 @@ from sklearn.datasets import load_wine
 
 from planted import Network, PlantedClassifier
 from planted.cli._words import in_flags
-from planted.methods import LabelProblem, choose_label_alpha
+from planted.methods import Free, LabelProblem, choose_label_alpha
 from planted.methods._facts import Cause, Facts
 from planted.methods._label_finish import _other_penalty
-from planted.methods._label_penalty import choose_alpha, in_doubt, thirds
+from planted.methods._label_held_out import predicts_better
+from planted.methods._label_penalty import choose_alpha, in_doubt, thirds, unbounded
 from planted.methods._label_search import standardised
 from planted.methods._verdict import judge
 from planted.methods.labels import logit
@@ -83,13 +84,60 @@ def test_a_network_that_loses_to_logistic_regression_is_said_to_be_worse():
 
 def test_rows_in_doubt_are_counted_with_weights_and_without_factors_of_classes():
     X, y = nearly_separable(30)
-    network = Network(np.eye(6)[:1], [1.0], "tanh")
+    network = Network(np.eye(6)[:1], [1.0], "tanh", intercept=0.0)
     once = in_doubt(asked(X, y), network)
-    assert in_doubt(asked(X, y, sample_weight=np.full(30, 2.0)), network) == pytest.approx(2 * once)
+    np.testing.assert_allclose(in_doubt(asked(X, y, sample_weight=np.full(30, 2.0)), network), 2 * once)
     factors = np.array([3.0, 0.5])
     weighted = asked(X, y, sample_weight=factors[y.astype(int)], class_weight=factors)
-    assert in_doubt(weighted, network) == pytest.approx(once)
-    assert 0 < once < 30
+    # With factors the intercept is larger by their log ratio, and the rows are as much in doubt.
+    there = network.replace(intercept=np.log(factors[1] / factors[0]))
+    np.testing.assert_allclose(in_doubt(weighted, there), once)
+    assert 0 < once.sum() < 30
+
+
+@pytest.mark.parametrize(("settings", "alpha"), [({}, 1e-6), ({}, "auto"), ({"link": "logit", "fit_bias": True}, 0.1)])
+def test_labels_that_can_be_told_apart_determine_no_lengths_whatever_penalty_is_asked_for(settings, alpha):
+    X = np.random.default_rng(1).standard_normal((400, 2))
+    act = "tanh" if settings else "sigmoid"
+    est = PlantedClassifier(1, act, restarts=0, alpha=alpha, **settings).fit(X, X[:, 0] > 0.3 * bool(settings))
+    assert est.result_.status == "ambiguous"
+    words = "labels can be told apart without error, so no finite weights are likeliest; the ℓ2 penalty of"
+    assert words in est.result_.reason
+    assert "About" not in est.result_.advice
+    # Where labels keep weights finite a penalty leaves them determined.
+    odds = 2 * np.tanh(2 * X[:, 0])
+    noisy = np.random.default_rng(2).random(400) < 1 / (1 + np.exp(-odds))
+    again = PlantedClassifier(1, act, restarts=0, alpha=1e-3, **settings).fit(X, noisy)
+    assert "told apart" not in again.result_.reason
+
+
+def test_a_few_labels_of_a_rare_class_bound_no_weights_however_much_they_count():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1000, 2))
+    y = (rng.random(1000) > 1 / (1 + np.exp(-6 + 3 * np.tanh(2 * X[:, 0])))).astype(int)
+    est = PlantedClassifier(2, "relu", True, 0, 0, link="logit", class_weight="balanced").fit(X, y)
+    assert "hardly any label is in doubt where neuron" in est.result_.reason
+    # They were 3,000, and larger the nearer the kink came to a row.
+    assert np.abs(est.network_.predict(X)).max() < 50
+
+
+def test_neurons_with_a_kink_need_rows_in_doubt_where_they_are_active():
+    X = np.linspace(-1, 1, 400)[:, None]
+    y = (np.arange(400) % 2).astype(float)
+    y[380:] = 1.0
+    problem = LabelProblem.of(X, y, 1, "relu", link="logit", free=Free(bias=True, intercept=True))
+    steep, flat = (Network([[slope]], [1.0], bias=[-0.9 * slope], intercept=0.0) for slope in (3e3, 3.0))
+    assert "where neuron 1 is active" in unbounded(problem, steep)
+    assert unbounded(problem, flat) == ""
+
+
+def test_numbers_are_as_dear_as_the_rows_of_a_rare_class_are_few():
+    X, y = np.zeros((400, 6)), (np.arange(400) < 4).astype(float)
+    factors = np.array([400 / 792, 50.0])
+    plain, balanced = asked(X, y), asked(X, y, sample_weight=factors[y.astype(int)], class_weight=factors)
+    losses = np.full(400, 0.5), np.full(400, 0.6)
+    assert predicts_better(plain, np.arange(400), *losses, 15)
+    assert not predicts_better(balanced, np.arange(400), *losses, 15)
 
 
 def test_fewer_neurons_are_advised_where_they_predict_penalised_labels_as_well():

@@ -15,6 +15,8 @@ from planted.networks import Network
 
 _AGAIN = "Try another random_state."
 _NATS = 1.0
+# A smaller share of the loss is rounding: it is a sum over rows, and descents end before.
+_ROUNDING = 1e-11
 
 
 def without_end(problem: Any, network: Any, errors: Uncertainty | None) -> str:
@@ -67,7 +69,7 @@ def agreeing(verdict: Verdict, certificate: Certificate, n_rows: float) -> Verdi
     """The verdict, which says where the search did not end in a minimum.
 
     A network is a misfit where the loss of `n_rows` rows falls by more than one unit of log-likelihood, and its numbers
-    are thus off by more than rows leave open.
+    are thus off by more than rows leave open. Nothing is said of what is below the rounding of the loss.
 
     >>> import numpy as np
     >>> from planted.certificates import certify
@@ -87,6 +89,8 @@ def agreeing(verdict: Verdict, certificate: Certificate, n_rows: float) -> Verdi
             return verdict
         return replace(verdict, reason=f"{verdict.reason}; whether this is a minimum is open: {certificate.reason}")
     share = certificate.decrease / max(abs(certificate.value), 1e-300)
+    if share < _ROUNDING:
+        return verdict
     where = "at a saddle" if certificate.kind == "saddle" else "before a minimum"
     words = f"the search ended {where}: the loss still falls by {share:.1g} of itself"
     gain = n_rows * (certificate.decrease if verdict.facts.labels else share / 2)

@@ -130,7 +130,8 @@ class Facts:
     repeated_inputs : int
         Distinct inputs, where each of them came more than once, so that more rows bring no others; zero otherwise.
     counting_rows : int
-        Distinct rows in which some neuron is active; all rows where equal inputs come with different targets.
+        Distinct rows in which some neuron is active; all rows where equal inputs come with different targets, and of
+        labels.
     n_parameters : int
         Numbers that the rows have to determine, symmetries taken off.
     undetermined : str

@@ -15,7 +15,7 @@ import numpy as np
 
 from planted import activations
 from planted.methods._facts import Cause
-from planted.methods._label_contest import DEAREST
+from planted.methods._label_contest import DEAREST, Contest
 from planted.methods._label_kinds import label_activations
 from planted.methods._label_quick import descended, quick_fit
 from planted.methods._label_split import held_out, keyed_rows
@@ -69,6 +69,32 @@ def label_cause(problem: LabelProblem, network: Network) -> tuple[Cause | None, 
     plain = float(np.average(cross_entropies(shares, survey.y[test]), weights=by_weight))
     cause, rival = HeldOut(plain, _WORTH, by_weight, factor=factor).cause(own, rivals)
     return cause, rival.network if rival is not None and rival.kind == "search" else None
+
+
+def squares_instead(problem: LabelProblem, network: Network) -> Cause | None:
+    """That log-odds which are squares of the inputs explain labels as well with fewer numbers; None if they do not.
+
+    Squares are no candidates where the activation is left open (:mod:`planted.methods._label_kinds`).
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((600, 1))
+    >>> y = (rng.random(600) < 1 / (1 + np.exp(3 - 4 * X[:, 0] ** 2))).astype(float)
+    >>> problem = LabelProblem.of(X, y, 2, "tanh", link="logit", free=Free(True, True))
+    >>> squares_instead(problem, quick_fit(problem)).value
+    'quadratic'
+    """
+    contest = Contest.of(problem)
+    part, free = contest.part, Free(intercept=True)
+    act = activations.get("quadratic")
+    squares = replace(part, activation=act, n_hidden=part.n_features, free=free, restarts=_RESTARTS)
+    if part.survey.total_weight < _ROWS_PER_UNKNOWN * squares.unknowns or squares.unknowns > _UNKNOWNS:
+        return None
+    own = contest.tried(part, descended(part, network))
+    other = contest.tried(squares, quick_fit(squares))
+    if not contest.likelier(other, own):
+        return None
+    unit = float(contest.mean(contest.losses_of_shares()))
+    return Cause("activation", act.name, contest.mean(own.losses) / unit, contest.mean(other.losses) / unit)
 
 
 def _changes(part: LabelProblem) -> Iterator[tuple[str, str, LabelProblem]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planted.methods._label_search import searched_rows
-from planted.methods._label_split import held_out, keyed_rows, standard_error
+from planted.methods._label_split import effective_rows, held_out, keyed_rows, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.networks import Network
 
@@ -69,8 +69,7 @@ class Contest:
     @property
     def price(self) -> float:
         """log(n)/(2n), n the rows, of which those whose weights contain a factor of their class count as fewer."""
-        survey = self.part.survey
-        rows = survey.total_weight / float(np.average(self._factor(survey.y), weights=survey.weight))
+        rows = effective_rows(self.part.survey, self.problem.class_weight)
         return float(np.log(max(rows, 1.0)) / (2 * rows))
 
     def mean(self, losses: np.ndarray) -> float:
@@ -112,7 +111,7 @@ class Contest:
 
     def lost(self, one: Tried) -> bool:
         """Whether rows held out prefer the shares that the classes have in the rows fitted."""
-        return self.mean(one.losses) >= self.mean(self._shares)
+        return self.mean(one.losses) >= self.mean(self.losses_of_shares())
 
     def apart(self, one: Tried, best: Tried) -> float:
         """By how many standard errors of the difference rows held out are less likely than by the best one."""
@@ -135,9 +134,8 @@ class Contest:
         weight = self.problem.survey.weight
         return None if weight is None else weight[self.test]
 
-    @property
-    def _shares(self) -> np.ndarray:
-        """Losses of the classes' shares in the rows fitted."""
+    def losses_of_shares(self) -> np.ndarray:
+        """Losses (t,) of the classes' shares in the rows fitted."""
         shares = np.broadcast_to(self.part.shares, (len(self.test), self.problem.n_classes))
         return cross_entropies(shares, self.problem.survey.y[self.test])
 

@@ -14,20 +14,20 @@ from planted.certificates import Uncertainty, leaving_neurons_open, uncertainty
 from planted.methods._collinear import dependence_advice
 from planted.methods._errors import PARAMETERS_WITH_ERRORS, left_open
 from planted.methods._facts import ACCURATE, LEVEL, UNKNOWN, Facts
-from planted.methods._label_causes import label_cause
+from planted.methods._label_causes import label_cause, squares_instead
 from planted.methods._label_held_out import label_held_out, label_refitted
 from planted.methods._label_runaway import Runaway, runaway
 from planted.methods._label_search import AGREE, polish, standardised, standardised_params
 from planted.methods._label_smaller import fewer_label_neurons
 from planted.methods._label_test import label_p_value
-from planted.methods._labels import LabelProblem
+from planted.methods._labels import LabelProblem, class_probabilities
 from planted.methods._limits import PENALTY, Limit, limit_of
 from planted.methods._method import records
 from planted.methods._recovery import Recovery, Start
 from planted.methods._spare import spare_neurons
 from planted.methods._verdict import OUT_OF_TIME, judge
-from planted.names import LABEL_LOSSES
-from planted.networks import Network, counting_rows
+from planted.names import LABEL_LOSSES, count_of
+from planted.networks import Network, distinct_rows, off_kinks
 from planted.numerics import random
 from planted.numerics.deadline import finishing, measuring
 from planted.numerics.precision import float64
@@ -35,6 +35,8 @@ from planted.solvers import Descent, sample_newton
 
 # A second search looks at so many times the rows of the first.
 _MORE_ROWS = 8
+# Means beside spreads of inputs from which on squares of derivatives are rounded too much.
+_FAR = 1e3
 
 
 @float64
@@ -54,13 +56,16 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     errors = label_uncertainty(problem, params)
     expected, needed, open_ = (np.nan, np.inf, "") if errors is None else _about(errors, problem)
     dependence = dependence_advice(survey, problem.free, problem.names) if open_ else ""
-    limit = limit_of(survey.X, errors, labels=True) if open_ and not dependence else Limit()
+    narrower = "n_hidden" not in problem.compared
+    limit = limit_of(survey.X, errors, labels=True, fewer=narrower) if open_ and not dependence else Limit()
     off = start.details.get("runaway") if problem.alpha else runaway(problem, network)
     probability = problem.probabilities(network)
     if problem.loss == "quadratic" or problem.alpha:
         value = float(problem.likelihood(problem.rows).value(params))
     shares = problem.shares
     numbers = problem.unknowns if errors is None else errors.n_parameters
+    repeated = _few_inputs(problem, numbers) if survey.complete else ""
+    left = repeated or _singular(limit.reason or open_)
     why = start.details.get("unbounded", "")
     endless = bool(why) or limit.endless
     settled = off is None and not endless
@@ -71,7 +76,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         elif not endless and not late:
             held = label_refitted(problem.on_sample(), records("labels")[start.method])
         # A width that was compared has been paid for, and the comparison says what ties with it.
-        asked = held and (settled or problem.alpha) and "n_hidden" not in problem.compared
+        asked = held and (settled or problem.alpha) and narrower
         smaller = fewer_label_neurons(problem, network, errors) if asked else network
     enough = 0 if smaller is None or smaller is network else smaller.n_hidden
     if smaller is None:
@@ -80,11 +85,11 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     facts = Facts(
         relative_loss=relative,
         largest_residual=np.inf,
-        counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
+        counting_rows=_counting_labels(problem, network) if survey.complete else survey.n_rows,
         different_rows=survey.n_rows,
         n_parameters=numbers,
-        undetermined=_undetermined(problem, why, off, limit.reason or open_) or _too_far(expected),
-        remedy=dependence or limit.advice,
+        undetermined=_undetermined(given, problem.alpha, why, off, left) or _too_far(expected),
+        remedy=_other_inputs(problem) if repeated else dependence or limit.advice,
         p_value=label_p_value(problem, network),
         structure="" if off is not None or value is None else _worse_than_shares(problem, value),
         unfinished=_unfinished(problem, start) if settled else "",
@@ -112,8 +117,10 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     verdict = judge(facts)
     searched = problem.n_hidden > 0 and not late
     misfit = verdict.status == "misfit" and settled
-    # Weights that seem to have no end may be those of a search that missed the best minimum, where it saw few rows.
-    if searched and (misfit or (off is not None and survey.total_weight > problem.search_rows)):
+    # Weights that seem to have no end may be those of a search that missed the best minimum, where it saw few rows; and
+    # what seems to be open may be so at a saddle, where neurons coincide, and not at the minimum.
+    ended = misfit or (off is not None and survey.total_weight > problem.search_rows)
+    if searched and (ended or (settled and open_ and problem.n_hidden > 1)):
         better = _searched_again(problem.on_sample(), start)
         if better is not None:
             return recover_labels(given, better, began)
@@ -123,13 +130,22 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         if better is not None:
             return recover_labels(given, better, began)
         verdict = judge(replace(facts, cause=cause))
+    shaped = searched and settled and "activation" in problem.compared and problem.link == "logit"
+    if (
+        verdict.status == "ambiguous"
+        and shaped
+        and facts.undetermined
+        and not facts.unbeaten
+        and problem.free.intercept
+    ):
+        verdict = judge(replace(facts, cause=squares_instead(problem.on_sample(), network)))
     if verdict.status == "estimated" and not late:
         # The number is known to two digits at best.
         about = float(f"{needed:.2g}")
         more = f"About {about:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.total_weight:,.0f}."
         verdict = verdict.advising(more if survey.total_weight < about < np.inf else "")
     elif verdict.status == "ambiguous" and not late and not facts.unbeaten and not enough:
-        verdict = verdict.advising(_endless_advice(problem, network, off, why) or verdict.advice)
+        verdict = verdict.advising(_endless_advice(problem, network, off, why, bool(given.alpha)) or verdict.advice)
     details = {name: value for name, value in (start.details | details).items() if name != "runaway"}
     return Recovery(
         network=network,
@@ -181,8 +197,29 @@ def label_uncertainty(problem: LabelProblem, params: Any) -> Uncertainty | None:
     if problem.unknowns > PARAMETERS_WITH_ERRORS:
         return None
     robust = problem.loss != LABEL_LOSSES[0]
-    errors = uncertainty(problem.objective(), params, robust=robust, class_weight=problem.class_weight)
+    objective, root = problem.objective(), _far_root(problem, params)
+    errors = uncertainty(objective, params, robust=robust, class_weight=problem.class_weight, root=root)
     return replace(errors, spread=problem.survey.input_spread)
+
+
+def _far_root(problem: LabelProblem, params: Any) -> np.ndarray | None:
+    """J with JᵀJ the Fisher information of two classes where inputs are far from zero, otherwise None.
+
+    There biases and weights are so nearly alike that products of derivatives have no digits left to tell them apart.
+    """
+    survey = problem.survey
+    far = bool(np.any(np.abs(survey.first) > _FAR * problem.spread)) and problem.free.bias
+    if not far or problem.n_outputs > 1 or problem.loss == "quadratic" or problem.alpha or problem.in_chunks:
+        return None
+    network = problem.model.network(problem.model.canonical(params))
+    slopes = network.jacobian(survey.X, intercept=problem.free.intercept)[:, 0]
+    variance = np.prod(class_probabilities(network, survey.X, problem.link), axis=1)
+    if problem.link == "mean":
+        # Outputs, between biases and weights, are fixed; and probabilities are no log-odds.
+        slopes = np.delete(slopes, np.arange(network.n_hidden, 2 * network.n_hidden), axis=1)
+        variance = 1 / np.maximum(variance, 1e-300)
+    share = np.ones(len(slopes)) if survey.weight is None else survey.weight
+    return np.asarray(slopes * np.sqrt(variance * share / survey.total_weight)[:, None])
 
 
 def brier(probability: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> float:
@@ -203,14 +240,45 @@ def _about(errors: Uncertainty, problem: LabelProblem) -> tuple[float, float, st
     return errors.expected_error, errors.rows_for(ACCURATE), open_
 
 
-def _undetermined(problem: LabelProblem, why: str, off: Runaway | None, open_: str) -> str:
-    """What the rows leave open, in words; empty if nothing."""
+def _undetermined(given: LabelProblem, alpha: float, why: str, off: Runaway | None, open_: str) -> str:
+    """What the rows leave open, in words; empty if nothing. `alpha` is the strength of the fit, if not `given`."""
     if why:
-        penalty = f"an ℓ2 penalty of {problem.alpha:.2g}, chosen by held-out rows, keeps weights finite"
+        an = "the ℓ2 penalty of {:.2g}" if given.alpha else "an ℓ2 penalty of {:.2g}, chosen by held-out rows,"
+        penalty = f"{an.format(alpha)} keeps weights finite"
         return f"{why}; {penalty}, so that intervals are biased"
     if off is not None:
         return off.reason
+    return open_
+
+
+def _singular(open_: str) -> str:
+    """That the information leaves something open, in words."""
     return f"the Fisher information is singular: {open_}" if open_ else ""
+
+
+def _counting_labels(problem: LabelProblem, network: Network) -> int:
+    """Labels of the sample, by weight, in whose inputs some neuron is active: equal inputs are asked anew each time."""
+    survey = problem.survey
+    speaks = network.speaking(survey.X) & off_kinks(network, survey.X)
+    if survey.weight is None:
+        return int(np.sum(speaks))
+    factor = 1.0 if problem.class_weight is None else problem.class_weight[survey.y.astype(int)]
+    return round(float(np.sum((survey.weight / factor)[speaks])))
+
+
+def _few_inputs(problem: LabelProblem, numbers: int) -> str:
+    """That equal inputs leave fewer probabilities than numbers, however many labels there are; empty if they do not."""
+    distinct, each = len(distinct_rows(problem.survey.X)), problem.n_classes - 1
+    if distinct * each >= numbers or distinct >= problem.survey.total_weight:
+        return ""
+    inputs = count_of(distinct, "distinct input has", "distinct inputs have")
+    return f"{inputs} {count_of(distinct * each, 'probability', 'probabilities')}, and there are {numbers} numbers"
+
+
+def _other_inputs(problem: LabelProblem) -> str:
+    """What to do about that, one sentence."""
+    several = problem.n_hidden > 1 and "n_hidden" not in problem.compared
+    return f"Give rows with other inputs{', or ask for fewer neurons' if several else ''}."
 
 
 def _too_far(expected: float) -> str:
@@ -221,11 +289,15 @@ def _too_far(expected: float) -> str:
     return f"labels alone leave an expected relative weight error of {shown}, more than the weights themselves"
 
 
-def _endless_advice(problem: LabelProblem, network: Network, off: Runaway | None, why: str) -> str:
-    """What to do where the likelihood has no finite minimiser, one sentence; empty where it has one."""
+def _endless_advice(problem: LabelProblem, network: Network, off: Runaway | None, why: str, chosen: bool) -> str:
+    """What to do where the likelihood has no finite minimiser, one sentence; empty where it has one.
+
+    `chosen` tells that the caller has chosen a penalty.
+    """
     if off is None:
-        return f"Give more rows, or {_other_penalty(problem)}." if why else ""
-    return off.advice("ask for fewer neurons" if network.n_hidden > 1 else _other_penalty(problem))
+        return f"Give more rows{'' if chosen else f', or {_other_penalty(problem)}'}." if why else ""
+    several = network.n_hidden > 1 and "n_hidden" not in problem.compared
+    return off.advice("ask for fewer neurons" if several else _other_penalty(problem))
 
 
 def _other_penalty(problem: LabelProblem) -> str:

@@ -17,7 +17,7 @@ from scipy.special import log_softmax
 from planted.methods._baselines import FULL_LEVERAGE, linear_p_value
 from planted.methods._facts import LARGE_ROWS, RIVAL_ERRORS, TESTED_ROWS, TESTED_UNKNOWNS, WORTH
 from planted.methods._label_contest import DEAREST
-from planted.methods._label_split import keyed_rows, standard_error
+from planted.methods._label_split import effective_rows, keyed_rows, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
 from planted.methods._logistic import Logistic, logistic_regression, ridge
 from planted.methods._method import Method
@@ -41,7 +41,7 @@ def label_held_out(problem: LabelProblem, network: Network, n_parameters: int) -
     (True, ())
     """
     survey = problem.survey
-    n, total = len(survey.y), float(survey.total_weight)
+    n, total = len(survey.y), effective_rows(survey, problem.class_weight)
     if problem.unknowns > TESTED_UNKNOWNS or total <= problem.unknowns + 2:
         return {}
     most = max(TESTED_ROWS, _ENTRIES // (problem.unknowns * problem.n_classes))
@@ -146,7 +146,7 @@ def predicts_better(problem: LabelProblem, some: np.ndarray, own: np.ndarray, ri
     >>> predicts_better(problem, np.arange(60), np.full(60, 0.1), np.full(60, 0.2), 2)
     True
     """
-    survey, total = problem.survey, float(problem.survey.total_weight)
+    survey, total = problem.survey, effective_rows(problem.survey, problem.class_weight)
     weight = None if survey.weight is None else survey.weight[some]
     gap, factor = rival - own, _factors(problem)[survey.y[some].astype(int)]
     price = max(extra, 0) * max(np.log(total) - 2, 0.0) / (2 * total)

@@ -11,6 +11,7 @@ import numpy as np
 from planted.methods._facts import DIVERGED
 from planted.methods._label_split import folds, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
+from planted.methods._row_facts import neuron_numbers
 from planted.names import count_of
 from planted.networks import Network
 from planted.numerics.deadline import passed
@@ -60,27 +61,34 @@ def diverged(problem: LabelProblem, network: Network) -> bool:
     return bool(np.max(np.abs(network.weights) * problem.spread, initial=0.0) > DIVERGED)
 
 
-def in_doubt(problem: LabelProblem, network: Network) -> float:
-    """Rows of the sample that the network's probabilities leave in doubt: a row of equal probabilities is one.
+def in_doubt(problem: LabelProblem, network: Network) -> np.ndarray:
+    """How much each row of the sample (n,) is in doubt by the network: one where probabilities are equal, times weight.
 
-    A row of probabilities p over m classes counts as (1 − Σ_c p_c²) m/(m − 1), a factor of its class not counting.
+    A row of probabilities p over m classes counts as (1 − Σ_c p_c²) m/(m − 1). Factors f_c of classes do not count:
+    they repeat no rows, and those that there are have probabilities in proportion to p_c/f_c. Of few rows of one class
+    few are in doubt then, however much these weigh.
 
     >>> problem = LabelProblem.of(np.array([[0.0], [99.0]]), np.array([0.0, 1.0]), 1, "sigmoid", link="logit")
-    >>> round(in_doubt(problem, Network([[1.0]], [9.0], "tanh")), 4)
-    1.0005
+    >>> in_doubt(problem, Network([[1.0]], [9.0], "tanh")).round(4)
+    array([1.e+00, 5.e-04])
     """
     survey, m = problem.survey, problem.n_classes
     weight = np.ones(len(survey.y)) if survey.weight is None else survey.weight
+    probability = problem.probabilities(network)
     if problem.class_weight is not None:
-        weight = weight / np.asarray(problem.class_weight)[survey.y.astype(int)]
-    return float(weight @ (1 - np.sum(problem.probabilities(network) ** 2, axis=1))) * m / (m - 1)
+        factors = np.asarray(problem.class_weight)
+        weight = weight / factors[survey.y.astype(int)]
+        probability = probability / factors
+        probability = probability / probability.sum(axis=1, keepdims=True)
+    return np.asarray(weight * (1 - np.sum(probability**2, axis=1)) * m / (m - 1))
 
 
 def unbounded(problem: LabelProblem, network: Network) -> str:
     """Why the rows do not keep the weights of a network fitted without a penalty finite, in words; empty if they do.
 
     Beside labels that are told apart, these are labels of which fewer rows are in doubt than there are numbers: these
-    rows alone bound the weights, and cannot bound all of them.
+    rows alone bound the weights, and cannot bound all of them. Nor can they where a neuron with a kink speaks in fewer
+    such rows than it has numbers: its slope grows while the kink follows them.
 
     >>> X = np.arange(-6.0, 6.0)[:, None]
     >>> problem = LabelProblem.of(X, np.array([0.0] * 5 + [1.0, 0.0] + [1.0] * 5), 1, "tanh", link="logit")
@@ -90,10 +98,38 @@ def unbounded(problem: LabelProblem, network: Network) -> str:
     if separated(problem, network):
         return "the labels can be told apart without error, so no finite weights are likeliest"
     doubt = in_doubt(problem, network)
-    if doubt >= problem.unknowns:
+    total = float(np.sum(doubt))
+    if total < problem.unknowns:
+        less = f"{total:.1f} rows, less than the {count_of(problem.unknowns, 'number')} of the network"
+        return f"hardly any label is in doubt: all doubts together amount to {less}"
+    if not network.activation.kinks:
         return ""
-    less = f"{doubt:.1f} rows, less than the {count_of(problem.unknowns, 'number')} of the network"
-    return f"hardly any label is in doubt: all doubts together amount to {less}"
+    numbers = neuron_numbers(network, problem.survey.X)
+    own = problem.n_features + problem.free.bias + (0 if problem.link == "mean" else problem.n_classes - 1)
+    # The length of its weights and its outputs are one number where a factor moves between them.
+    own -= network.activation.homogeneity is not None
+    speaks = np.abs(network.activation.derivative(network.preactivations(problem.survey.X))) > 0
+    sums = doubt @ speaks
+    for i in sorted(range(network.n_hidden), key=lambda place: numbers[place]):
+        if np.any(speaks[:, i]) and sums[i] < own:
+            less = f"{sums[i]:.1f} rows, less than the {count_of(own, 'number')} of the neuron"
+            return f"hardly any label is in doubt where neuron {numbers[i]} is active: doubts there amount to {less}"
+    return ""
+
+
+def endless(problem: LabelProblem, fit: Fit, params: Any) -> str:
+    """The same of a network that was fitted with a penalty: why rows would not keep weights finite without it.
+
+    `params` are its parameters, from which a descent without the penalty starts.
+
+    >>> from planted.methods._label_search import compared
+    >>> X = np.linspace(-1, 1, 30)[:, None]
+    >>> problem = LabelProblem.of(X, (X[:, 0] > 0).astype(float), 1, "tanh", link="logit", alpha=0.1)
+    >>> endless(problem, compared, problem.params(Network([[1.0]], [1.0], "tanh")))
+    'the labels can be told apart without error, so no finite weights are likeliest'
+    """
+    bare = replace(problem, alpha=0.0)
+    return unbounded(bare, bare.network(fit(bare, params)))
 
 
 def thirds(problem: LabelProblem) -> np.ndarray:
@@ -102,7 +138,10 @@ def thirds(problem: LabelProblem) -> np.ndarray:
     >>> int(thirds(LabelProblem.of(np.arange(9.0)[:, None], np.arange(9) % 2, 1, "sigmoid")).max())
     2
     """
-    return folds(problem.survey.X, problem.survey.y, _PARTS)
+    survey, factors = problem.survey, problem.class_weight
+    once = np.ones(problem.n_classes) if factors is None else np.asarray(factors)
+    each = survey.weight is None or np.array_equal(survey.weight, once[survey.y.astype(int)])
+    return folds(survey.X, survey.y, _PARTS, each=each)
 
 
 def choose_alpha(

@@ -47,10 +47,13 @@ class Limit:
     endless: bool = False
 
 
-def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool, survey: Survey | None = None) -> Limit:
+def limit_of(
+    X: np.ndarray, errors: Uncertainty | None, *, labels: bool, survey: Survey | None = None, fewer: bool = True
+) -> Limit:
     """The end to which neurons that rows X (n, d) leave open have run; of real targets with the rows' survey.
 
-    A neuron is called linear only where a linear function in its place leaves as little of the targets.
+    A neuron is called linear only where a linear function in its place leaves as little of the targets. `fewer` tells
+    whether fewer neurons are an advice for labels.
 
     >>> from planted.certificates import uncertainty
     >>> from planted.objectives import Squared
@@ -70,7 +73,8 @@ def limit_of(X: np.ndarray, errors: Uncertainty | None, *, labels: bool, survey:
     open_ = open_neurons_of(errors)
     several = network.n_hidden > 1
     # Of labels; whether fewer neurons explain real targets as well is measured, and said instead where they do.
-    remedies = ["give more rows", *([f"ask for n_hidden={network.n_hidden - 1}"] if several else []), PENALTY]
+    narrower = [f"ask for n_hidden={network.n_hidden - 1}"] if several and fewer else []
+    remedies = ["give more rows", *narrower, PENALTY]
     z = network.preactivations(X)
     value = network.activation(z)
     if labels and np.abs(network.predict(X)).max() > DIVERGED:

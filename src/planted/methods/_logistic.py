@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from planted.methods._label_penalty import STRENGTHS
-from planted.methods._label_split import content_keys, standard_error
+from planted.methods._label_split import OBSERVED, content_keys, standard_error
 from planted.methods._labels import LabelProblem, cross_entropies
 from planted.methods._observations import apart
 from planted.numerics.deadline import passed
@@ -55,7 +55,7 @@ def ridge(fit: Logistic, total: float) -> np.ndarray:
 
 def _strength(problem: LabelProblem, design: np.ndarray, codes: np.ndarray) -> float | None:
     survey = problem.survey
-    counted = apart(design, codes, survey.weight, _ROWS)
+    counted = apart(design, codes, survey.weight, _ROWS, OBSERVED)
     if counted is None:
         keys = content_keys(survey.X, survey.y)
         weight = np.ones(len(codes)) if survey.weight is None else survey.weight

@@ -66,11 +66,12 @@ def observations(survey: Survey) -> Observations:
 
 
 def apart(
-    X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, most: int
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, most: int, enough: float = np.inf
 ) -> tuple[np.ndarray, np.ndarray, None] | None:
     """One row for each observation, where weights are numbers of them; None where they are not, or not whole numbers.
 
-    Rows come in an order of their own, however they were given. Of more than `most` observations so many are drawn.
+    They are so, too, where there are `enough` of them for each distinct input. Rows come in an order of their own,
+    however they were given. Of more than `most` observations so many are drawn.
 
     >>> X, y = np.array([[2.0], [1.0], [1.0]]), np.array([0.0, 5.0, 6.0])
     >>> apart(X, y, np.array([1.0, 3.0, 1.0]), 10)[1]
@@ -79,7 +80,10 @@ def apart(
     True
     """
     X, y, weight = joined_rows(X, y, weight)
-    if weight is None or np.any(weight != np.round(weight)) or len(equal_rows(X)[0]) == len(X):
+    if weight is None or np.any(weight != np.round(weight)):
+        return None
+    distinct = len(equal_rows(X)[0])
+    if distinct == len(X) and np.sum(weight) < enough * distinct:
         return None
     order = np.lexsort(np.column_stack([X.reshape(len(y), -1), y]).T[::-1])
     number = np.asarray(weight, int)[order]

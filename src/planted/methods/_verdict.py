@@ -135,6 +135,13 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     if facts.undetermined:
         if facts.labels and facts.without_neurons:
             left += f"; {_WITHOUT_NEURONS[facts.without_neurons]}"
+        if facts.labels and facts.cause is not None:
+            return (
+                "ambiguous",
+                f"{left}, but the rows do not determine the weights: {facts.undetermined}; {facts.cause.value} neurons "
+                f"explain as much with fewer numbers ({_refitted(facts, facts.cause)})",
+                f"Try activation='{facts.cause.value}'.",
+            )
         return (
             "ambiguous",
             f"{left}, but the rows do not determine the weights: {facts.undetermined}{_beside_open(facts)}",
@@ -255,8 +262,8 @@ def _share(facts: Facts) -> str:
 
 
 def _or_fewer(facts: Facts, words: str) -> str:
-    """`words`, and fewer neurons, or filters, where there are several."""
-    if facts.n_hidden <= 1:
+    """`words`, and fewer neurons, or filters, where there are several; not where labels were compared with fewer."""
+    if facts.n_hidden <= 1 or (facts.labels and "n_hidden" in facts.compared):
         return words
     return f"{words.removeprefix('or ')}, or ask for fewer {_units(facts)}"
 

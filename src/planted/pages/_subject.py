@@ -254,7 +254,7 @@ def _numbers(recovery: Any, estimator: Any, names: Sequence[str]) -> dict[str, A
             count += ", beside the lengths of neurons" * (recovery.network.activation.homogeneity is not None)
         numbers |= {
             "p-value of the residual test": facts.p_value,
-            f"distinct {rows}": facts.counting_rows,
+            f"{'' if facts.labels else 'distinct '}{rows}": facts.counting_rows,
             count: facts.n_parameters,
         }
         measure = "explained deviance" if facts.labels else "R²"

@@ -10,7 +10,7 @@ import numpy as np
 
 from planted.inputs import Gaussian
 from planted.methods._label_finish import recover_labels
-from planted.methods._label_penalty import ENDLESS, STRENGTHS, choose_alpha, diverged, thirds, unbounded
+from planted.methods._label_penalty import ENDLESS, STRENGTHS, choose_alpha, diverged, endless, thirds, unbounded
 from planted.methods._label_runaway import runaway
 from planted.methods._label_search import gradient_descent, standardised
 from planted.methods._labels import LabelProblem
@@ -125,7 +125,9 @@ def _begun(given: LabelProblem, problem: LabelProblem, back: Callable[[Network],
         if not details["unbounded"] and diverged(problem, network):
             off = details["runaway"] = runaway(given, back(network))
             details["unbounded"] = ENDLESS if off is None else off.reason
-    if details.get("unbounded"):
+    elif problem.alpha and not passed():
+        details["unbounded"] = endless(problem, fitted_params, last.params)
+    if details.get("unbounded") and not problem.alpha:
         alpha, held_out = choose_alpha(problem, fitted_params, thirds(given), least=STRENGTHS[1])
         penalised = replace(problem, alpha=alpha)
         bounded = penalised.objective(in_memory(survey))

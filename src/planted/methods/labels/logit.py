@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from planted.methods._label_finish import recover_labels
-from planted.methods._label_penalty import STRENGTHS, choose_alpha, thirds, unbounded
+from planted.methods._label_penalty import STRENGTHS, choose_alpha, endless, thirds, unbounded
 from planted.methods._label_search import compared, polish, search_log_odds, standardised
 from planted.methods._labels import LabelProblem
 from planted.methods._method import Method
@@ -35,7 +35,7 @@ def start(problem: Any) -> Start:
     """A network whose outputs are the log-odds of the labels.
 
     Labels that it tells apart with hardly an error do not bound its weights: they are fitted with an ℓ2 penalty, chosen
-    by held-out rows.
+    by held-out rows where none was given.
 
     >>> import numpy as np
     >>> from planted import Network
@@ -49,8 +49,9 @@ def start(problem: Any) -> Start:
     runs, losses = fitted(there)
     details: dict[str, Any] = {"run_losses": losses}
     network = there.network(list(runs.values())[-1].params)
-    why = "" if problem.alpha else unbounded(there, network)
-    if why:
+    if problem.alpha:
+        details["unbounded"] = "" if passed() else endless(there, fitted_params, list(runs.values())[-1].params)
+    elif why := unbounded(there, network):
         alpha, held_out = choose_alpha(there, fitted_params, thirds(problem), least=STRENGTHS[1])
         runs, _ = fitted(replace(there, alpha=alpha))
         network = there.network(list(runs.values())[-1].params)
