@@ -1,5 +1,7 @@
 """What a time budget leaves time for. No test depends on speed: the clock is the test's own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -118,3 +120,24 @@ def test_a_measurement_that_was_left_out_is_said_where_the_search_was_done():
     said = judge(Facts(0.01, np.inf, 100, 10, p_value=0.4, unmeasured=("fewer",)))
     assert said.reason.endswith("; no time was left to see whether fewer neurons would do")
     assert said.advice == "Give a larger time_budget."
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_that_no_neuron_is_needed_is_said_only_where_networks_were_compared(labels):
+    losing = {"network_loss": 0.3, "linear_loss": 0.2, "mean_loss": 1.0, "unbeaten": ("linear",), "n_hidden": 1}
+    for parts in ({"without_neurons": "linear"}, losing):
+        facts = Facts(0.1, np.inf, 1000, 11, p_value=0.5, labels=labels, **parts)
+        assert "no neuron is needed" in judge(facts).reason
+        late = judge(replace(facts, late=True))
+        assert late.status == "ambiguous"
+        assert "no neuron is needed" not in late.reason
+        assert "whether neurons are needed is not known" in late.reason
+        assert late.advice.startswith("Give a larger time_budget.")
+    exact = Facts(1e-30, 1e-15, 1000, 11, without_neurons="linear", late=True)
+    assert judge(exact).status == "recovered"
+
+
+def test_a_linear_function_taken_for_want_of_time_is_not_estimated():
+    result = PlantedRegressor(time_budget=1e-6, random_state=0).fit(X, X[:, 0] + 0.5 * NOISE).result_
+    assert (result.status, result.network.n_hidden) == ("ambiguous", 0)
+    assert "no neuron is needed" not in result.reason

@@ -68,7 +68,7 @@ class Refits(LeftOut):
     table : Table
     parts : list of pairs
         Places of the rows to fit and of those left out.
-    made, found, paths : dict
+    made, scores, paths : dict
         Refits, squares in the rows left out, and searches that there are already.
 
     Examples
@@ -84,7 +84,7 @@ class Refits(LeftOut):
     table: Table = field(kw_only=True)
     parts: list[tuple[np.ndarray, np.ndarray]] = field(kw_only=True)
     made: dict[Any, tuple[Network, Network, float]] = field(default_factory=dict, kw_only=True)
-    found: dict[Any, tuple[Network, np.ndarray]] = field(default_factory=dict, kw_only=True)
+    scores: dict[Any, tuple[Network, np.ndarray]] = field(default_factory=dict, kw_only=True)
     paths: dict[Any, Path] = field(default_factory=dict, kw_only=True)
 
     @classmethod
@@ -151,7 +151,7 @@ class Refits(LeftOut):
     def _searched(self, place: int, network: Network, intercept: bool) -> np.ndarray:
         """Squares (t, m) in a part of the best network that a search without it finds."""
         key = (id(network), place)
-        if key not in self.found:
+        if key not in self.scores:
             shape, (train, test) = _shape_of(network, intercept), self.parts[place]
             rows, low = self.table.separable(shape, train), self._fit(place, network, intercept)[2]
             best: Descent | None = None
@@ -163,8 +163,8 @@ class Refits(LeftOut):
                 if best.value <= _AS_LOW * low or passed():
                     break
             assert best is not None
-            self.found[key] = network, self.table.held_out_by_target(shape, best.params, test)
-        return self.found[key][1]
+            self.scores[key] = network, self.table.held_out_by_target(shape, best.params, test)
+        return self.scores[key][1]
 
     def _effort(self, shape: Shape, width: int) -> tuple[int, int]:
         """How many starts a search of this width may have, and the width at which they begin."""

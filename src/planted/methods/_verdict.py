@@ -71,6 +71,7 @@ _WITHOUT_NEURONS = {
     "linear": "one linear function explains this, no neuron is needed",
     "constant": _NOTHING.format("their mean"),
 }
+_NOT_COMPARED = "whether neurons are needed is not known, since the time was over before all networks were compared"
 
 
 def judge(facts: Facts) -> Verdict:
@@ -132,7 +133,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     left = "every row is explained" if facts.explained else _share(facts)
     if facts.undetermined:
         if facts.labels and facts.without_neurons:
-            left += f"; {_WITHOUT_NEURONS[facts.without_neurons]}"
+            left += f"; {_NOT_COMPARED if facts.late else _WITHOUT_NEURONS[facts.without_neurons]}"
         return (
             "ambiguous",
             f"{left}, but the rows do not determine the weights: {facts.undetermined}",
@@ -161,6 +162,8 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         if facts.n_hidden and facts.linear_loss <= EXACT:
             words += "; so does one linear function, for which no neuron is needed"
         return "recovered", words, ""
+    if facts.without_neurons and facts.late:
+        return "ambiguous", f"{_share(facts)}; {_NOT_COMPARED}", ""
     if facts.without_neurons and (facts.crowded or not tested):
         simple = "one linear function" if facts.without_neurons == "linear" else "their mean"
         return (
@@ -252,6 +255,7 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         better = facts.crowded or facts.network_loss < (1 - ALIKE) * facts.linear_loss
         so = "these rows are too few to tell whether neurons are needed" if better else _WITHOUT_NEURONS["linear"]
         so = "a few rows far off hide whether neurons are needed" if facts.far_rows else so
+        so = _NOT_COMPARED if facts.late else so
         return f"{_beside_linear(facts)}: {so}", f"Use {rival}, or give {_or_enough(facts, 'more rows')}."
     if facts.enough_neurons:
         left = "every row" if facts.explained else "the rows left out as well"
