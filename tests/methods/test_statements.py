@@ -639,3 +639,11 @@ def test_one_input_that_goes_with_the_target_is_seen_among_more_inputs_than_rows
     assert sum(linear_p_value(*table) < 0.05 for table in tables) <= 20
     est = PlantedRegressor(random_state=0).fit(X, X[:, 0] + 0.1 * draws.standard_normal(30))
     assert "they are not only noise" in est.result_.reason
+
+
+def test_what_is_rounding_is_not_too_few_rows_to_test():
+    facts = {"n_hidden": 1, "different_rows": 600}
+    said = judge(Facts(2e-26, 1e-3, 600, 3, **facts)).reason
+    assert "what is left is rounding" in said
+    assert "too few rows" not in said
+    assert "there are too few rows to test what is left" in judge(Facts(1e-3, np.inf, 600, 3, **facts)).reason

@@ -23,6 +23,7 @@ from planted.methods._facts import (
     MARGIN,
     NEARLY,
     PRECISE,
+    ROUNDED,
     SPARE,
     TELLING_ROWS,
     WORTH,
@@ -180,6 +181,8 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         )
     if tested:
         rest = f"no structure was found in what is left (p = {facts.p_value:.2g}, level {LEVEL:g})"
+    elif facts.relative_loss <= ROUNDED:
+        rest = "what is left is rounding"
     else:
         rest = "there are too few rows to test what is left"
     noise = f"; {facts.noise}" if facts.noise else ""
