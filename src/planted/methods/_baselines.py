@@ -79,7 +79,10 @@ class LeftOut:
         weight = np.ones(len(some)) if data.weight is None else data.weight[some] / np.mean(data.weight[some])
         y = data.y[some].reshape(len(some), -1)
         centred = y - np.average(y, axis=0, weights=weight)
-        return cls(data, some, weight, np.mean(weight[:, None] * centred**2, axis=0), max(n_rows, data.number))
+        variance = np.mean(weight[:, None] * centred**2, axis=0)
+        # Beside the rounding of its mean, by which a constant target varies, every error is large.
+        varies = (np.ptp(y, axis=0) > 0) & (variance > 0)
+        return cls(data, some, weight, np.where(varies, variance, 1.0), max(n_rows, data.number))
 
     def more(self, numbers: int) -> LeftOut | None:
         """As many observations as models of so many numbers are affordable for; None if these are all."""
