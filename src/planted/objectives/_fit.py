@@ -31,7 +31,7 @@ from planted.objectives._host import noise_scores as host_noise_scores
 from planted.objectives._host import residual_products as host_residual_products
 from planted.objectives._host import scores as host_scores
 from planted.objectives._host_losses import KNOWN
-from planted.objectives._losses import Loss, SquaredError
+from planted.objectives._losses import Loss
 from planted.objectives._models import Model
 from planted.objectives._paths import Arrays, Candidates, length_paths
 from planted.rows import ArrayRows, Block, Rows, over_rows
@@ -128,14 +128,9 @@ class Fit(RowObjective):
         """Σ weight · loss over a block."""
         return jnp.sum(block["weight"] * self.loss.of(self.model, params, block["x"], block["y"]))
 
-    @float64
     def constant_loss(self) -> float:
         """That of the mean of the targets, for squared errors."""
-        if not isinstance(self.loss, SquaredError):
-            return super().constant_loss()
-        total, first, _ = self.rows.sum(_target_sums, 0.0)
-        total, _, second = self.rows.sum(_target_sums, first / total)
-        return 0.5 * float(second / total)
+        return self.loss.of_constant(self.rows)
 
     def network(self, params: Params) -> Network | ConvNetwork:
         """The network that `params` stand for."""
@@ -156,12 +151,6 @@ class Fit(RowObjective):
         silent = _silent(self, arrays) if "weights" in arrays else np.zeros(0, bool)
         yield from self.model.symmetries(arrays, silent)
         yield from self.unseen(arrays)
-
-
-def _target_sums(block: Block, centre: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Sums over a block of weights, and of targets beside a centre and their squares times these."""
-    weight, away = block["weight"], block["y"] - centre
-    return jnp.sum(weight), jnp.tensordot(weight, away, 1), jnp.sum(jnp.tensordot(weight, away**2, 1))
 
 
 def targets_of(X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, ndim: int = 2) -> ArrayRows:
@@ -189,9 +178,7 @@ def fixed_output(output: ArrayLike | None) -> jax.Array | None:
     Traceback (most recent call last):
     ValueError: output must have 1 dimension, not 3
     """
-    if output is None:
-        return None
-    return to_jax(as_matrix("output", output, 2 if np.ndim(output) == 2 else 1))
+    return None if output is None else to_jax(as_matrix("output", output, 2 if np.ndim(output) == 2 else 1))
 
 
 def check_outputs(model: Model, rows: ArrayRows) -> None:
