@@ -586,6 +586,20 @@ def test_weights_that_cancel_do_not_make_a_loss_zero() -> None:
     assert certificate.kind != "global minimum"
 
 
+@pytest.mark.parametrize("mean", [0.0, 1e3, 1e5])
+def test_targets_far_from_zero_do_not_make_a_loss_zero(mean: float) -> None:
+    """What noise leaves is little beside the mean, and most of what the network leaves beside that."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    clean = np.tanh(X[:, 0])
+    loss = Squared(X, mean + clean + 1e-3 * rng.standard_normal(200), "tanh", intercept=True)
+    params = {"weights": np.array([[1.0, 0.0]]), "output": np.ones(1), "intercept": np.array(mean)}
+    assert loss.constant_loss() == pytest.approx(np.var(loss.rows.on_host[1]) / 2, rel=1e-4)
+    assert certify(loss, params).kind != "global minimum"
+    exact = Squared(X, mean + clean, "tanh", intercept=True)
+    assert "here it is zero" in certify(exact, params).reason
+
+
 def test_a_neuron_of_a_length_that_rounds_to_zero_is_no_error() -> None:
     for length in (0.0, 1e-14):
         table = assumptions(network=Network([[1.0, 0.0], [0.0, length]], [1.0, 1.0], "quadratic"))

@@ -44,11 +44,28 @@ def test_a_signal_that_no_candidate_fits_is_not_called_noise():
 def test_the_test_of_a_linear_function_is_right_and_counts_weights_as_rows():
     rng = np.random.default_rng(1)
     ps = [linear_p_value(rng.standard_normal((40, 3)), rng.standard_normal((40, 2))) for _ in range(300)]
-    assert 0.02 < np.mean(np.array(ps) < 0.05) < 0.09
+    # No larger than the level, and smaller for two tests of each table and one of noise of any size beside each.
+    assert 0.005 < np.mean(np.array(ps) < 0.05) < 0.09
     X, y, weight = rng.standard_normal((40, 3)), rng.standard_normal(40), rng.integers(1, 4, 40)
     repeated = linear_p_value(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert linear_p_value(X, y, weight.astype(float)) == pytest.approx(repeated, rel=1e-9)
     assert np.isnan(linear_p_value(X[:2], y[:2]))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_noise_that_goes_with_an_input_and_uneven_weights_are_no_linear_function(seed):
+    """At the level 0.001 an F-test sees one in 37 and 57 of 100 of them."""
+    rng = np.random.default_rng(seed)
+    uneven, weighted, real = [], [], []
+    for _ in range(100):
+        X, noise = rng.standard_normal((200, 4)), rng.standard_normal(200)
+        weight = np.exp(1.5 * rng.standard_normal(200))
+        uneven.append(linear_p_value(np.exp(X), np.exp(X[:, 0]) * noise))
+        weighted.append(linear_p_value(X, noise, weight / weight.mean(), counted=False))
+        real.append(linear_p_value(X, 0.4 * X[:, 0] + noise))
+    assert np.sum(np.array(uneven) < 1e-3) <= 3
+    assert np.sum(np.array(weighted) < 1e-3) <= 3
+    assert np.sum(np.array(real) < 1e-3) > 75
 
 
 def test_one_row_and_one_number_are_counted_in_the_singular():

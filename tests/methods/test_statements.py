@@ -713,3 +713,11 @@ def test_a_linear_function_that_explains_all_is_advised_whatever_the_network_doe
         result = PlantedRegressor(n_hidden, activation, random_state=0).fit(rows, y).result_
         assert result.status == "recovered" or result.advice == "Use linear regression."
         assert "no neuron is needed" in result.reason
+
+
+def test_what_is_rounding_is_not_too_few_rows_to_test():
+    facts = {"n_hidden": 1, "different_rows": 600}
+    said = judge(Facts(2e-26, 1e-3, 600, 3, **facts)).reason
+    assert "what is left is rounding" in said
+    assert "too few rows" not in said
+    assert "there are too few rows to test what is left" in judge(Facts(1e-3, np.inf, 600, 3, **facts)).reason

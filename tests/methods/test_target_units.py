@@ -115,3 +115,15 @@ def test_a_target_without_noise_beside_one_with_noise_shows_no_structure():
             for seen in (right, wrong)
         ]
         assert p_values[0] > 1e-3 > p_values[1]
+
+
+@pytest.mark.parametrize("constant", [7.0, 0.1, -3e5])
+def test_a_constant_target_beside_another_is_recovered(constant):
+    """Its variance is the rounding of its mean, beside which errors would be anything."""
+    fit = PlantedRegressor(1, "relu", random_state=0).fit(
+        X, np.column_stack([np.full(300, constant), np.maximum(X[:, 1], 0)])
+    )
+    facts = fit.result_.verdict.facts
+    assert fit.result_.status == "recovered"
+    assert max(facts.network_loss, *(target.network for target in facts.targets)) < 1e-12
+    np.testing.assert_allclose(fit.predict(X)[:, 0], constant, rtol=1e-12)

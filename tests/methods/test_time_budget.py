@@ -1,5 +1,6 @@
 """What a time budget leaves time for. No test depends on speed: the clock is the test's own."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -182,3 +183,24 @@ def test_a_certificate_is_made_where_there_is_time_for_it(clock, monkeypatch, sh
     left = judge(Facts(0.1, np.inf, 200, 16, p_value=0.5))
     words = "whether this is a minimum is open: no time was left to look at the loss around it"
     assert agreeing(left, made, 200).reason.endswith(words)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_that_no_neuron_is_needed_is_said_only_where_networks_were_compared(labels):
+    losing = {"network_loss": 0.3, "linear_loss": 0.2, "mean_loss": 1.0, "unbeaten": ("linear",), "n_hidden": 1}
+    for parts in ({"without_neurons": "linear"}, losing):
+        facts = Facts(0.1, np.inf, 1000, 11, p_value=0.5, labels=labels, **parts)
+        assert "no neuron is needed" in judge(facts).reason
+        late = judge(replace(facts, late=True))
+        assert late.status == "ambiguous"
+        assert "no neuron is needed" not in late.reason
+        assert "whether neurons are needed is not known" in late.reason
+        assert late.advice.startswith("Give a larger time_budget.")
+    exact = Facts(1e-30, 1e-15, 1000, 11, without_neurons="linear", late=True)
+    assert judge(exact).status == "recovered"
+
+
+def test_a_linear_function_taken_for_want_of_time_is_not_estimated():
+    result = PlantedRegressor(time_budget=1e-6, random_state=0).fit(X, X[:, 0] + 0.5 * NOISE).result_
+    assert (result.status, result.network.n_hidden) == ("ambiguous", 0)
+    assert "no neuron is needed" not in result.reason

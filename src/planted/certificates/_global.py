@@ -10,6 +10,8 @@ import numpy as np
 
 from planted.objectives import Objective, Params, named, quadratic_verdict
 
+_ROUNDED = 1e-28
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -27,12 +29,15 @@ def global_verdict(
 
     `scale` is the size of a typical value, ‖∇²f‖‖θ‖²: a value within ½·tolerance²·scale of the least possible is taken
     to attain it, which is what a point at relative distance `tolerance` from a minimum has. Over rows it must also be
-    below `tolerance` times the value with all parameters zero: where large weights cancel, `scale` exceeds every value.
+    below `tolerance` times the value with all parameters zero, and tolerance² times that of the best constant: where
+    large weights cancel, `scale` exceeds every value, and where targets are far from zero, both grow with their mean.
     """
     least = objective.known_minimum()
     if least is not None and value - least[0] <= 0.5 * tolerance**2 * scale + 1e-15 * abs(least[0]):
         nothing = np.inf if objective.rows is None else objective.value(jax.tree.map(np.zeros_like, params))
-        if not value - least[0] > tolerance * (nothing - least[0]):
+        # Squares of what rounding makes of targets that are far from zero are no part of them.
+        beside = max(tolerance**2 * objective.constant_loss(), _ROUNDED * nothing)
+        if not value - least[0] > min(tolerance * (nothing - least[0]), beside):
             return Verdict("global minimum", least[1])
     quadratic = objective.quadratic_problem(named(params))
     if quadratic is not None:

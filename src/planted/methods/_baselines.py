@@ -7,7 +7,7 @@ its mean squared error is lower by two standard errors of the difference, and by
 with what leaving out takes off, 2p/n, the price that the Bayesian information criterion asks for. Where a few rows make
 most of the error, as beyond a kink that is far out, means say little; then it is better too if more rows than chance
 would have it, by five standard errors of their number, are predicted better. Nor do they where rows are ten: a linear
-function is better than the mean too if it takes a tenth off its squared error and an F-test asks for it.
+function is better than the mean too if it takes a tenth off its squared error and a test asks for it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ class LeftOut:
         weight = np.ones(len(some)) if data.weight is None else data.weight[some] / np.mean(data.weight[some])
         y = data.y[some].reshape(len(some), -1)
         centred = y - np.average(y, axis=0, weights=weight)
-        return cls(data, some, weight, np.mean(weight[:, None] * centred**2, axis=0), max(n_rows, data.number))
+        variance = np.mean(weight[:, None] * centred**2, axis=0)
+        # Beside the rounding of its mean, by which a constant target varies, every error is large.
+        varies = (np.ptp(y, axis=0) > 0) & (variance > 0)
+        return cls(data, some, weight, np.where(varies, variance, 1.0), max(n_rows, data.number))
 
     def more(self, numbers: int) -> LeftOut | None:
         """As many observations as models of so many numbers are affordable for; None if these are all."""
@@ -156,7 +159,7 @@ class LeftOut:
     def slopes_tell(self, squares: np.ndarray, mean: np.ndarray) -> bool:
         """Whether squared errors of a linear function are lower than the mean's, and its slopes are no chance."""
         worth = self.loss(squares) < (1 - WORTH) * self.loss(mean)
-        return worth and linear_p_value(self.data.X, self.data.y, self.data.weight) < LEVEL
+        return worth and linear_p_value(*self.data[:3], counted=self.data.counted) < LEVEL
 
     @property
     def _number(self) -> np.ndarray:
@@ -228,40 +231,94 @@ def compared(left: LeftOut, network: Predicting, n_parameters: int, *, intercept
     return HeldOut(left.loss(own), left.loss(linear), left.loss(mean), tuple(unbeaten), own, targets)
 
 
-def linear_p_value(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """p-value of F-tests that targets y (n,) or (n, m) have a mean only and no linear function of inputs X (n, ...).
+def linear_p_value(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None, *, counted: bool = True) -> float:
+    r"""p-value of tests that targets y (n,) or (n, m) have a mean only and no linear function of inputs X (n, ...).
 
     One is of all inputs, where rows are more, and one of each input: the least, times the number of tests. Of several
-    targets the least, times theirs. A row of weight w counts like w equal rows; NaN where rows are too few.
+    targets the least, times theirs. NaN where rows are too few.
 
+    Each is the larger p-value of two, that of an F-test and one that does without noise of one size. Of an orthonormal
+    basis U (n, q) of the centred inputs √w x the score u = Uᵀ √w y has Σ_i U_i U_iᵀ e_i² for a covariance, with
+    e_i² = w_i r_i²/(1 − h_i)^δ_i, r the residuals, h the leverages, δ_i = h_i/h̄ between 1 and 4 (HC4: Cribari-Neto,
+    2004). With its trace t and the trace s of its square, ‖u‖²/t is compared with F(t²/s, ν), which has its first two
+    moments, where t has the variance 2t²/ν of a sum of squares of normal variables.
+
+    Parameters
+    ----------
+    counted : bool
+        Whether a row of weight w is w equal rows. Otherwise it is one, as precise as its weight says or not.
+
+    Examples
+    --------
     >>> X = np.random.default_rng(0).standard_normal((100, 2))
-    >>> linear_p_value(X, X[:, 0] + np.sin(99 * X[:, 1])) < 1e-9
+    >>> linear_p_value(X, X[:, 0] + np.sin(99 * X[:, 1])) < 1e-6
+    True
+    >>> linear_p_value(X**3, X[:, 0] ** 3 * np.random.default_rng(1).standard_normal(100)) > 0.01
     True
     """
-    counts = np.ones(len(y)) if weight is None else weight
-    n, root = float(np.sum(counts)), np.sqrt(counts)[:, None]
+    weights = np.ones(len(y)) if weight is None else weight
+    number = weights if counted else np.ones(len(y))
+    n, root, share = float(np.sum(number)), np.sqrt(weights)[:, None], weights / np.sum(weights)
     inputs, targets = (
-        (part.reshape(len(y), -1) - np.average(part.reshape(len(y), -1), axis=0, weights=counts)) * root
+        (part.reshape(len(y), -1) - np.average(part.reshape(len(y), -1), axis=0, weights=weights)) * root
         for part in (X, y)
     )
     scale = np.linalg.norm(inputs, axis=0)
-    inputs = inputs / np.where(scale > 0, scale, 1.0)
-    total = np.sum(targets**2, axis=0)
+    inputs = inputs[:, scale > 0] / scale[scale > 0]
+    if n <= 2 or not inputs.shape[1] or not np.all(np.sum(targets**2, axis=0) > 0):
+        return np.nan
     values, vectors = np.linalg.eigh(inputs.T @ inputs)
     known = values > _VANISHING * max(float(values[-1]), 1e-300)
     basis, rank = inputs @ (vectors[:, known] / np.sqrt(values[known])), int(np.sum(known))
-    if n <= 2 or not rank or not np.all(total > 0):
-        return np.nan
-    least = [_f_test((inputs[:, scale > 0].T @ targets) ** 2, total, 1, n) * int(np.sum(scale > 0))]
-    if n > rank + 1 > 2:
-        least.append(_f_test(np.sum((basis.T @ targets) ** 2, axis=0), total, rank, n))
-    return min(1.0, min(least) * len(least) * len(total))
+    least = []
+    for target in targets.T:
+        each = [_of_each(inputs, target, share, number) * inputs.shape[1]]
+        if n > rank + 1 > 2:
+            each.append(_of_all(basis, target, share, number))
+        least.append(min(each) * len(each))
+    return min(1.0, min(least) * len(least))
 
 
-def _f_test(fitted: np.ndarray, total: np.ndarray, numbers: int, n: float) -> float:
-    """The least p-value of sums of squares `fitted` of `total`, explained by so many numbers in n rows."""
-    ratio = (fitted / numbers) / np.maximum((total - fitted) / (n - numbers - 1), 1e-300)
-    return float(np.min(f_distribution.sf(ratio, numbers, n - numbers - 1)))
+def _of_each(inputs: np.ndarray, target: np.ndarray, share: np.ndarray, number: np.ndarray) -> float:
+    """The least p-value of single inputs (n, d) of unit length."""
+    score, squares = inputs.T @ target, inputs**2
+    errors = _inflated(target[:, None] - inputs * score, squares, share, number, 1)
+    return float(np.min(_larger(score**2, float(target @ target), squares * errors, number, 1, 1.0)))
+
+
+def _of_all(basis: np.ndarray, target: np.ndarray, share: np.ndarray, number: np.ndarray) -> float:
+    """The p-value of all inputs, of which there is an orthonormal basis (n, q)."""
+    score, squares, rank = basis.T @ target, np.sum(basis**2, axis=1)[:, None], basis.shape[1]
+    errors = _inflated((target - basis @ score)[:, None], squares, share, number, rank)
+    covariance = basis.T @ (basis * (errors / number[:, None]))
+    freedom = np.clip(np.trace(covariance) ** 2 / max(np.sum(covariance**2), 1e-300), 1.0, rank)
+    fitted, total = np.array([score @ score]), float(target @ target)
+    return float(_larger(fitted, total, squares * errors, number, rank, float(freedom))[0])
+
+
+def _inflated(
+    residual: np.ndarray, squares: np.ndarray, share: np.ndarray, number: np.ndarray, rank: int
+) -> np.ndarray:
+    """Squared residuals (n, t), the larger the more leverage a row has."""
+    leverage = (squares + share[:, None]) / number[:, None]
+    power = np.clip(leverage * np.sum(number) / (rank + 1), 1.0, 4.0)
+    return np.asarray(residual**2 / (1 - np.minimum(leverage, FULL_LEVERAGE)) ** power)
+
+
+def _larger(
+    fitted: np.ndarray, total: float, terms: np.ndarray, number: np.ndarray, rank: int, freedom: float
+) -> np.ndarray:
+    """The larger p-value (t,) of an F-test of sums of squares (t,) of a total, and of one beside their terms (n, t)."""
+    spare = float(np.sum(number)) - rank - 1
+    ratio = (fitted / rank) / np.maximum((total - fitted) / spare, 1e-300)
+    terms = terms / number[:, None]
+    trace = np.sum(terms, axis=0)
+    unit = np.maximum(trace, 1e-300)
+    # A term is the square of a normal variable, whose fourth moment is three times its variance squared.
+    fourth = np.sum((terms / unit) ** 2 / number[:, None], axis=0)
+    known = np.clip(3 / np.maximum(fourth, 1e-300), 1, spare)
+    even, uneven = f_distribution.sf(ratio, rank, spare), f_distribution.sf(fitted / unit, freedom, known)
+    return np.asarray(np.maximum(even, uneven))
 
 
 def network_is_curved(network: Predicting) -> bool:

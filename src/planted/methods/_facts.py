@@ -170,7 +170,7 @@ class Facts:
     targets : tuple of TargetLosses
         The same of each of several targets; empty for one.
     linear_p_value : float
-        Of an F-test of one linear function against the mean, where the network is not better than the mean in rows left
+        Of a test of one linear function against the mean, where the network is not better than the mean in rows left
         out; NaN where it was not run.
     linear_penalty : float
         Strength of the ℓ2 penalty of logistic regression, chosen by held-out rows.

@@ -293,9 +293,10 @@ def held_out_facts(held: HeldOut | None, data: Observations) -> dict[str, Any]:
     """What rows left out say, as facts of a verdict, and a test of a linear function where the mean is not beaten."""
     if held is None:
         return {}
-    losses = {"network_loss": held.network, "linear_loss": held.linear, "mean_loss": held.mean}
-    tested = {"linear_p_value": linear_p_value(data.X, data.y, data.weight)} if "mean" in held.unbeaten else {}
-    return losses | tested | {"unbeaten": held.unbeaten}
+    losses: dict[str, Any] = {"network_loss": held.network, "linear_loss": held.linear, "mean_loss": held.mean}
+    if "mean" in held.unbeaten:
+        losses["linear_p_value"] = linear_p_value(*data[:3], counted=data.counted)
+    return losses | {"unbeaten": held.unbeaten}
 
 
 def worst_row(problem: Problem, network: Any) -> float:

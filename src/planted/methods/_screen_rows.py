@@ -148,7 +148,7 @@ class Table:
         self.share = weight / np.mean(weight)
         centred = targets - np.average(targets, axis=0, weights=self.share)
         spread = np.sqrt(np.average(centred**2, axis=0, weights=self.share))
-        self.scale = np.where(spread > 0, spread, 1.0)
+        self.scale = np.where((spread > 0) & (np.ptp(targets, axis=0) > 0), spread, 1.0)
         self.y = targets / self.scale
         self.several = survey.y.ndim > 1
         n, places = len(order), np.arange(len(order))

@@ -211,7 +211,7 @@ class Search:
         d = Z.shape[1]
         few = min(n, max(_ROWS_PER_WEIGHT * width * d, 1000))
         scale = np.sqrt(np.average((y - np.average(y, axis=0, weights=weight)) ** 2, axis=0, weights=weight))
-        scale = np.where(scale > 0, scale, 1.0)
+        scale = np.where((scale > 0) & (np.ptp(y, axis=0) > 0), scale, 1.0)
         targets, share = y[:few] / scale, share[:few]
         design = np.column_stack([Z[:few], np.ones(few)])
         if not activation.tilt:

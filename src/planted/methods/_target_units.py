@@ -26,7 +26,7 @@ _LEAST, _ALIKE = 1e-3, 1.2
 
 
 def in_own_units(problem: Problem) -> Problem:
-    """The problem with each of several targets in units of its standard deviation.
+    """The problem with each of several targets in units of its standard deviation, a constant in units of itself.
 
     >>> problem = Problem.of(np.ones((2, 1)), [[0.0, 0.0], [2.0, 4.0]], 1)
     >>> in_own_units(problem).survey.y[1], in_own_units(problem).units
@@ -34,7 +34,8 @@ def in_own_units(problem: Problem) -> Problem:
     """
     survey = problem.survey
     varies = (survey.largest > survey.smallest) & (survey.spread > 0)
-    return _divided(problem, np.where(varies, survey.spread, 1.0))
+    size = np.abs(survey.largest)
+    return _divided(problem, np.where(varies, survey.spread, np.where(size > 0, size, 1.0)))
 
 
 def in_noise_units(problem: Problem, recovery: Recovery) -> tuple[Problem, Recovery]:

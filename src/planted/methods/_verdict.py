@@ -23,6 +23,7 @@ from planted.methods._facts import (
     MARGIN,
     NEARLY,
     PRECISE,
+    ROUNDED,
     SPARE,
     TELLING_ROWS,
     WORTH,
@@ -71,6 +72,7 @@ _WITHOUT_NEURONS = {
     "linear": "one linear function explains this, no neuron is needed",
     "constant": _NOTHING.format("their mean"),
 }
+_NOT_COMPARED = "whether neurons are needed is not known, since the time was over before all networks were compared"
 
 
 def judge(facts: Facts) -> Verdict:
@@ -134,7 +136,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     left = "every row is explained" if facts.explained else _share(facts)
     if facts.undetermined:
         if facts.labels and facts.without_neurons:
-            left += f"; {_WITHOUT_NEURONS[facts.without_neurons]}"
+            left += f"; {_NOT_COMPARED if facts.late else _WITHOUT_NEURONS[facts.without_neurons]}"
         if facts.labels and facts.cause is not None:
             return (
                 "ambiguous",
@@ -172,6 +174,8 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         if _linear_as_well(facts):
             words += "; so does one linear function, for which no neuron is needed"
         return "recovered", words, ""
+    if facts.without_neurons and facts.late:
+        return "ambiguous", f"{_share(facts)}; {_NOT_COMPARED}", ""
     if facts.without_neurons and (facts.crowded or not tested):
         simple = "one linear function" if facts.without_neurons == "linear" else "their mean"
         return (
@@ -188,6 +192,8 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         )
     if tested:
         rest = f"no structure was found in what is left (p = {facts.p_value:.2g}, level {LEVEL:g})"
+    elif facts.relative_loss <= ROUNDED:
+        rest = "what is left is rounding"
     else:
         rest = "there are too few rows to test what is left"
     noise = f"; {facts.noise}" if facts.noise else ""
@@ -306,6 +312,7 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
         better = facts.crowded or facts.network_loss < (1 - ALIKE) * facts.linear_loss
         so = "these rows are too few to tell whether neurons are needed" if better else _WITHOUT_NEURONS["linear"]
         so = "a few rows far off hide whether neurons are needed" if facts.far_rows else so
+        so = _NOT_COMPARED if facts.late else so
         return f"{_beside_linear(facts)}: {so}", f"Use {rival}, or give {_or_enough(facts, 'more rows')}."
     if facts.enough_neurons:
         left = "every row" if facts.explained else "the rows left out as well"

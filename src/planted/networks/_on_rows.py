@@ -55,8 +55,9 @@ def residual_sizes(network: Kind, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     array([0. , 0.5])
     """
     terms, residual = network.terms(X), np.abs(network.predict(X) - y)
-    # Rows where all neurons are silent are compared to a typical row.
-    size = terms + np.abs(y) + 1e-3 * np.median(terms + np.abs(y), axis=0)
+    # Rows where all neurons are silent are compared to a typical row, and to the rounding of the largest.
+    size = terms + np.abs(y)
+    size = size + np.maximum(1e-3 * np.median(size, axis=0), 1e-8 * np.max(size, axis=0))
     return np.max((residual / np.maximum(size, 1e-300)).reshape(len(X), -1), axis=1)
 
 

@@ -123,6 +123,10 @@ class Objective(Pytree, ABC):
         """The least value and why it is the least, where a theorem gives it."""
         return (0.0, "the loss is never negative, and here it is zero") if self.non_negative else None
 
+    def constant_loss(self) -> float:
+        """The loss of the best constant, where targets have one; infinite otherwise."""
+        return float("inf")
+
     def pair_form(self) -> Any:
         """The :class:`PairForm` of G, F and L with as many neurons as inputs, otherwise None."""
         return None

@@ -128,6 +128,10 @@ class Fit(RowObjective):
         """Σ weight · loss over a block."""
         return jnp.sum(block["weight"] * self.loss.of(self.model, params, block["x"], block["y"]))
 
+    def constant_loss(self) -> float:
+        """That of the mean of the targets, for squared errors."""
+        return self.loss.of_constant(self.rows)
+
     def network(self, params: Params) -> Network | ConvNetwork:
         """The network that `params` stand for."""
         return self.model.network(params)
@@ -174,9 +178,7 @@ def fixed_output(output: ArrayLike | None) -> jax.Array | None:
     Traceback (most recent call last):
     ValueError: output must have 1 dimension, not 3
     """
-    if output is None:
-        return None
-    return to_jax(as_matrix("output", output, 2 if np.ndim(output) == 2 else 1))
+    return None if output is None else to_jax(as_matrix("output", output, 2 if np.ndim(output) == 2 else 1))
 
 
 def check_outputs(model: Model, rows: ArrayRows) -> None:

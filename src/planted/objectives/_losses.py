@@ -21,8 +21,11 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from planted.numerics.precision import float64
+
 if TYPE_CHECKING:
     from planted.objectives._models import Model
+    from planted.rows import Block, Rows
 
 # A probability below this counts as this: the row's loss is then 345 and its gradient zero. Its square, which second
 # derivatives divide by, is still a float64.
@@ -57,6 +60,16 @@ class Loss(ABC):
         """Loss (r,) of a model's rows x."""
         return self.value(model.predict(params, x), y)
 
+    def of_constant(self, rows: Rows) -> float:
+        """The mean loss over rows of the best constant, where it is known; infinite otherwise."""
+        return float("inf")
+
+
+def _target_sums(block: Block, centre: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Sums over a block of weights, and of targets beside a centre and their squares times these."""
+    weight, away = block["weight"], block["y"] - centre
+    return jnp.sum(weight), jnp.tensordot(weight, away, 1), jnp.sum(jnp.tensordot(weight, away**2, 1))
+
 
 def _over_outputs(value: jax.Array) -> jax.Array:
     """(r,) as it is, and the sum over the outputs of (r, m)."""
@@ -85,6 +98,13 @@ class SquaredError(Loss):
         """½‖ŷ − y‖²."""
         residual = prediction - y
         return 0.5 * _over_outputs(residual * residual)
+
+    @float64
+    def of_constant(self, rows: Rows) -> float:
+        """That of the mean of the targets."""
+        total, first, _ = rows.sum(_target_sums, 0.0)
+        total, _, second = rows.sum(_target_sums, first / total)
+        return 0.5 * float(second / total)
 
     def slope(self, prediction: jax.Array, y: jax.Array) -> jax.Array:
         """ŷ − y."""

@@ -66,7 +66,8 @@ class Survey:
         """
         flat = X.reshape(len(y), -1)
         mean = np.average(y, axis=0, weights=weight)
-        variance = np.average((y - mean) ** 2, axis=0, weights=weight)
+        # The mean of equal numbers is off by its rounding.
+        variance = np.where(np.ptp(y, axis=0) > 0, np.average((y - mean) ** 2, axis=0, weights=weight), 0.0)
         total = float(len(y)) if weight is None else float(np.sum(weight))
         return cls(
             X=X,
@@ -236,6 +237,7 @@ def survey(rows: ChunkedRows, sample: int, seed: int = 0) -> Survey:
         first, second = np.sum([part["targets"] for part in parts], axis=0)
         mean = first / total
         variance = np.maximum(second / total - mean**2, 0.0)
+        variance = np.where(ends[:, 0].min(axis=0) < ends[:, 1].max(axis=0), variance, 0.0)
     return Survey(
         X=sampled("x"),
         y=sampled("y"),
