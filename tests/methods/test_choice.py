@@ -448,7 +448,7 @@ def test_no_candidate_is_left_without_a_word(seed):
     X = rng.standard_normal((200, 3))
     y = np.tanh(X[:, 0] + 0.5 * X[:, 1]) + 0.2 * rng.standard_normal(200)
     choice = PlantedRegressor(random_state=0).fit(X, y).choice_
-    assert all(one.told for one in choice.candidates)
+    assert all(one.reason for one in choice.candidates)
     assert all(one["why"] for one in choice.as_dict()["candidates"])
     for one in choice.candidates:
         if one.beside and one.loss < choice.chosen.loss:
@@ -458,4 +458,4 @@ def test_no_candidate_is_left_without_a_word(seed):
             assert ("with more numbers" in one.beside) == (one.n_parameters > choice.chosen.n_parameters)
     again = Choice.from_arrays(choice.to_arrays(), None)
     assert str(again) == str(choice)
-    assert [one.told for one in again.candidates] == [one.told for one in choice.candidates]
+    assert [one.reason for one in again.candidates] == [one.reason for one in choice.candidates]

@@ -63,7 +63,7 @@ class Candidate:
     beside: str = ""
 
     @property
-    def told(self) -> str:
+    def reason(self) -> str:
         """Why it was chosen, or why not."""
         return self.why or self.beside
 
@@ -103,7 +103,7 @@ class Candidate:
             "loss": self.loss,
             "standard_error": self.error,
             "chosen": self.chosen,
-            "why": self.told,
+            "why": self.reason,
         } | ({"link": self.link} if self.link else {})
 
 
@@ -191,7 +191,7 @@ class Choice:
 
     def __str__(self) -> str:
         rows = [("candidate", "numbers", "held-out loss ± error", "")]
-        rows += [(one.name, str(one.n_parameters), f"{one.loss:.3g}" + one.spread, one.told) for one in self.shown()]
+        rows += [(one.name, str(one.n_parameters), f"{one.loss:.3g}" + one.spread, one.reason) for one in self.shown()]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         lines = [f"chosen: {self.chosen.name} ({self.reason})"]
         for place, row in enumerate(rows):

@@ -196,7 +196,7 @@ def _search(search: dict[str, Any]) -> dict[str, Any]:
 def _choice(choice: Any) -> dict[str, Any]:
     """The candidates that were compared: what, numbers, held-out loss with its error, why."""
     rows = [
-        [("▸ " if one.chosen else "") + one.name, one.n_parameters, one.loss, one.error, one.told]
+        [("▸ " if one.chosen else "") + one.name, one.n_parameters, one.loss, one.error, one.reason]
         for one in choice.shown()
     ]
     return {"reason": " ".join(filter(None, [sentence(choice.reason), sentence(choice.unshown)])), "rows": rows}
