@@ -68,6 +68,7 @@ def test_fit_predict_and_certify_round_trip(capsys, folder, tmp_path, name):
     status, out, _ = run(capsys, "certify", model, folder / name)
     assert status == 0
     assert "global minimum" in out
+    assert "where one fails its theorem promises nothing" in out
     status, out, _ = run(capsys, "certify", model, folder / name, "--json")
     report = json.loads(out)
     assert (status, report["kind"], report["smooth"]) == (0, "global minimum", True)

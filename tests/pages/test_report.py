@@ -493,7 +493,7 @@ def test_downloads_names_and_keys(page, tmp_path):
     with browser() as driver:
         driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
         driver.get(page.as_uri())
-        driver.find_element("css selector", "summary").send_keys(Keys.ENTER)
+        driver.find_element("css selector", "#neurons summary").send_keys(Keys.ENTER)
         for label in ("download table weights as CSV", "download figure residuals as SVG"):
             where = ("css selector", f'[aria-label="{label}"]')
             WebDriverWait(driver, 600).until(lambda _, where=where: driver.find_elements(*where))

@@ -181,6 +181,8 @@ def _show(certificate: Any, as_json: bool, check: Any = None) -> int:
         typer.echo(str(certificate))
         if check is not None:
             typer.echo(f"  {check}")
+        if certificate.assumptions:
+            typer.echo("assumptions (where one fails its theorem promises nothing, and a fit can be right):")
         for row in certificate.assumptions:
             typer.echo(str(row))
     return DONE if certificate.is_minimum else NOT_RECOVERED
