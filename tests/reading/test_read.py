@@ -117,7 +117,7 @@ def test_a_quadratic_function_is_ambiguous():
     assert reading.network.activation.name == "quadratic"
     assert reading.network.n_hidden == 4
     assert reading.fidelity < 1e-12
-    assert reading.queries < 100
+    assert reading.queries < 150
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_the_number_of_queries_and_the_budget():
 
     reading = read(function, 20, random_state=0)
     assert reading.queries == sum(asked)
-    assert reading.queries_per_parameter < 1.5
+    assert reading.queries_per_parameter < 2
     for budget in (1, 10, 60, 300, reading.queries - 1):
         asked.clear()
         less = read(function, 20, random_state=0, max_queries=budget)
