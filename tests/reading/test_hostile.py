@@ -348,3 +348,11 @@ def test_a_model_read_in_other_units_is_asked_in_its_own_as_well():
         return np.maximum(np.maximum(X @ W + b, 0) @ V + c, 0) @ np.array([-1.81844778, 0.40510083])
 
     assert read(deep, 2, random_state=81).status != "recovered"
+
+
+@pytest.mark.parametrize("distance", [-3e7, -1e9, -1e12, -1e14])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_neuron_far_out_is_missed_though_its_weights_are_across_those_that_were_read(distance, seed):
+    net = Network([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0], "relu", bias=[0.3, distance])
+    reading = read(net.predict, 2, random_state=seed)
+    assert reading.network.n_hidden == 2 or reading.status == "estimated"

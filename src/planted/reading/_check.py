@@ -17,7 +17,7 @@ _LINEAR = 100
 NEARBY, _OUTERMOST, _PLACES = 3.0, 1e5, 4
 FAR = 30.0
 _BY_SPREAD = 2
-_RINGS, _PAIRS, _CANDIDATES = (1e3, 1e9), 3, 64
+_RINGS, _RINGS_SINGLE, _PAIRS, _CANDIDATES = (1e3, 1e15), (1e3, 1e9), 6, 64
 _WIDEST_RUNG, _MOST_RUNGS, _A_RUNG, _MOST_SINGLE_POINTS = 0.3, 13, 2, 8000
 _DOUBLE = 1e-8
 _CANCELLED, _PROPORTION = 1e-3, 0.25
@@ -36,7 +36,7 @@ class Check:
     points : array (n, d)
         Points as far from the centre as the first ones, half of them where neurons turn; 30 times as far; where
         neurons turn that are further out than the near points, if there are such neurons; and opposite points a
-        thousand and 10⁹ times as far, of which one shows each neuron that is missing, wherever it turns.
+        thousand and 10¹⁵ times as far (10⁹ in float32), of which one shows a neuron that is missing and turns closer.
     answers : array (n, m)
         What the model said there.
     parts : tuple of slice
@@ -82,8 +82,8 @@ class Check:
         for groups, new in ((points, more), (known, answers)):
             groups[:_BY_SPREAD] = map(np.concatenate, zip(groups, new[:_BY_SPREAD], strict=False))
             groups[-len(_RINGS) : -len(_RINGS)] = new[_BY_SPREAD:]
-        arrays = {"points": np.concatenate(points), "answers": np.concatenate(known), "parts": _parts(points)}
-        return replace(self, **arrays, by_size=len(more) - _BY_SPREAD)
+        many = replace(self, points=np.concatenate(points), answers=np.concatenate(known), parts=_parts(points))
+        return replace(many, by_size=len(more) - _BY_SPREAD)
 
     def again(self, network: Callable[[np.ndarray], np.ndarray]) -> Check:
         """The same questions for another network.
@@ -139,7 +139,7 @@ def fidelity(
             groups += [_rungs(weights[[j]], bias[[j]], float(distance[j]), rng) for j in outside]
         else:
             groups.append(_beyond(weights[outside], bias[outside], distance[outside], rng))
-    groups += _rings(weights, bias, frame.n_inputs, rng)
+    groups += _rings(weights, bias, _RINGS_SINGLE if survey.single else _RINGS, rng)
     points, parts = np.concatenate(groups), _parts(groups)
     answers = frame(points)
     return Check(allowed(survey, answers[parts[0]]), points, answers, parts).again(network)
@@ -180,20 +180,24 @@ def _beyond(weights: np.ndarray, bias: np.ndarray, distance: np.ndarray, rng: np
     return away
 
 
-def _rings(weights: np.ndarray, bias: np.ndarray, d: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Opposite points (6, d) at each of two distances, chosen so that no neuron of the network turns close to them.
+def _rings(
+    weights: np.ndarray, bias: np.ndarray, ratios: tuple[float, ...], rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Opposite points (12, d) at each of some distances, chosen so that no neuron of the network turns close to them.
 
-    A neuron that was missed is active at one of two opposite points that are further out than its hyperplane. Where
-    none turns, what is compared does not hang on the last digits of the weights.
+    A neuron that was missed is active at one of two opposite points that are further out than its hyperplane, unless
+    they lie along it. Where none turns, what is compared does not hang on the last digits of the weights. The better
+    half of random points is far enough from hyperplanes; the best ones would all lie along the weights of few neurons,
+    and miss those with other weights.
     """
     rings = []
-    for ratio in _RINGS:
-        options = ratio * rng.standard_normal((_CANDIDATES, d))
+    for ratio in ratios:
+        options = ratio * rng.standard_normal((_CANDIDATES, weights.shape[1]))
         size = np.linalg.norm(weights, axis=1).clip(1e-300)
         margins = [np.abs(side * options @ weights.T + bias) / size for side in (1.0, -1.0)]
         margin = np.minimum(*margins).min(axis=1, initial=np.inf) / np.linalg.norm(options, axis=1)
-        best = options[np.argsort(-margin, kind="stable")[:_PAIRS]]
-        rings.append(np.concatenate([best, -best]))
+        chosen = options[margin >= np.median(margin)][:_PAIRS]
+        rings.append(np.concatenate([chosen, -chosen]))
     return rings
 
 
