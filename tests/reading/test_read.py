@@ -120,6 +120,23 @@ def test_a_quadratic_function_is_ambiguous():
     assert reading.queries < 150
 
 
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_one_quadratic_neuron_is_recovered(d):
+    rng = np.random.default_rng(d)
+    net = Network(rng.standard_normal((1, d)), [-1.5], "quadratic", bias=[0.5], intercept=2.0)
+    reading = read(net.predict, d, random_state=0)
+    assert reading.status == "recovered", reading.reason
+    assert match(reading.network, net).weight_error < 1e-9
+    slanted = read(lambda X: net.predict(X) + X[:, 0] * (d > 1), d, random_state=0)
+    assert slanted.status == ("ambiguous" if d > 1 else "recovered")
+
+
+def test_one_stretch_that_is_no_neuron_is_told_in_the_singular():
+    w = np.random.default_rng(1).standard_normal((3, 1))
+    reading = read(lambda X: np.tanh(2 * np.tanh(X @ w)) * [[1.0, 2.0]], 3, random_state=1)
+    assert "1 stretch of one line is not the turn of a single neuron" in reading.reason
+
+
 @pytest.mark.slow
 def test_the_engine_fits_where_nothing_can_be_read_off():
     net = teacher("tanh", 4, 3, seed=2)
