@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -14,9 +14,10 @@ from planted.reading._survey import Survey
 
 _FEWEST, _MOST, _SHARE = 8, 200, 0.025
 _LINEAR = 100
-_NEARBY, _OUTERMOST, _PLACES = 3.0, 1e5, 4
-_FAR = 30.0
-_RINGS, _PAIRS, _CANDIDATES = (1e3, 1e9), 3, 64
+NEARBY, _OUTERMOST, _PLACES = 3.0, 1e5, 4
+FAR = 30.0
+_BY_SPREAD = 2
+_RINGS, _RINGS_SINGLE, _PAIRS, _CANDIDATES = (1e3, 1e15), (1e3, 1e9), 6, 64
 _WIDEST_RUNG, _MOST_RUNGS, _A_RUNG, _MOST_SINGLE_POINTS = 0.3, 13, 2, 8000
 _DOUBLE = 1e-8
 _CANCELLED, _PROPORTION = 1e-3, 0.25
@@ -35,13 +36,17 @@ class Check:
     points : array (n, d)
         Points as far from the centre as the first ones, half of them where neurons turn; 30 times as far; where
         neurons turn that are further out than the near points, if there are such neurons; and opposite points a
-        thousand and 10⁹ times as far, of which one shows each neuron that is missing, wherever it turns.
+        thousand and 10¹⁵ times as far (10⁹ in float32), of which one shows a neuron that is missing and turns closer.
     answers : array (n, m)
         What the model said there.
     parts : tuple of slice
         The rows of each of these groups.
     differences : tuple of float
         The largest difference in each of them.
+    by_size : int
+        How many groups, before the opposite points, are relative to the size of the answers where these vary less:
+        points that are a thousand times as far, and in the units in which the first questions were asked, where these
+        are not those in which the model bends.
     """
 
     rounding: float
@@ -49,6 +54,7 @@ class Check:
     answers: np.ndarray
     parts: tuple[slice, ...]
     differences: tuple[float, ...] = ()
+    by_size: int = 0
 
     @property
     def largest(self) -> float:
@@ -69,16 +75,28 @@ class Check:
         """Whether these differences are smaller than others, or agree at least but for what is far out."""
         return other is None or (not self.inside, self.largest) < (not other.inside, other.largest)
 
+    def joined(self, frame: Frame, more: Sequence[np.ndarray]) -> Check:
+        """The check with further points (n, d) near by and far, and in groups of their own; no differences yet."""
+        answers = np.split(frame(np.concatenate(more)), np.cumsum([len(new) for new in more])[:-1])
+        points, known = ([array[part] for part in self.parts] for array in (self.points, self.answers))
+        for groups, new in ((points, more), (known, answers)):
+            groups[:_BY_SPREAD] = map(np.concatenate, zip(groups, new[:_BY_SPREAD], strict=False))
+            groups[-len(_RINGS) : -len(_RINGS)] = new[_BY_SPREAD:]
+        many = replace(self, points=np.concatenate(points), answers=np.concatenate(known), parts=_parts(points))
+        return replace(many, by_size=len(more) - _BY_SPREAD)
+
     def again(self, network: Callable[[np.ndarray], np.ndarray]) -> Check:
         """The same questions for another network.
 
         Far out, large terms of the network may cancel, as those of max(z + 1, 0) − 2 max(z, 0) + max(z − 1, 0) do.
         What is left of them is their rounding, so differences are taken relative to a thousandth of these terms where
         the answers vary less. A neuron that is missing is as large as the terms. In float32, rounding is in proportion
-        to the answers; where those around one neuron far out vary little, differences are relative to their size.
+        to the answers; where those around one neuron far out vary little, differences are relative to their size, as
+        they are in units in which the model hardly varies.
         """
         own, sizes = network(self.points), []
-        terms = getattr(network, "terms", None)
+        terms, rings = getattr(network, "terms", None), len(self.parts) - len(_RINGS)
+        by_size = range(rings - self.by_size, rings)
         for number, part in enumerate(self.parts):
             valid = np.isfinite(self.answers[part]).all(axis=1)
             if not valid.any():
@@ -87,7 +105,7 @@ class Check:
             answer = self.answers[part][valid]
             spread = float(np.std(answer, axis=0).max())
             level = spread if spread > 0 else max(float(np.abs(answer).max()), 1e-300)
-            if self.rounding > _DOUBLE and number > 1:
+            if number in by_size or (self.rounding > _DOUBLE and number > 1):
                 level = max(level, _PROPORTION * float(np.abs(answer).max()))
             if terms is not None:
                 level = max(level, _CANCELLED * float(terms(self.points[part][valid]).max()))
@@ -107,12 +125,12 @@ def fidelity(
     count = getattr(network, "count", 0)
     n = int(np.clip(_SHARE * count * frame.n_inputs, _FEWEST, _MOST)) if count else _LINEAR
     near, far = rng.standard_normal((2, n, frame.n_inputs))
-    groups = [near, _FAR * far]
+    groups = [near, FAR * far]
     weights, bias = getattr(network, "hyperplanes", (np.empty((0, frame.n_inputs)), np.empty(0)))
     if len(weights):
         size = np.linalg.norm(weights, axis=1).clip(1e-300)
         distance = np.abs(bias) / size / np.sqrt(frame.n_inputs)
-        close = distance < _NEARBY
+        close = distance < NEARBY
         spread = 1.0 if survey.smooth else 0.0  # an argument of 0 is where tanh does not bend
         near[: n // 2] = beside_hyperplanes(near[: n // 2], weights[close], bias[close], spread, rng)
         outside = np.flatnonzero(~close & (distance < _OUTERMOST))[: _MOST // _PLACES]
@@ -121,11 +139,15 @@ def fidelity(
             groups += [_rungs(weights[[j]], bias[[j]], float(distance[j]), rng) for j in outside]
         else:
             groups.append(_beyond(weights[outside], bias[outside], distance[outside], rng))
-    groups += _rings(weights, bias, frame.n_inputs, rng)
-    points, ends = np.concatenate(groups), np.cumsum([0, *map(len, groups)])
-    parts = tuple(slice(start, stop) for start, stop in pairwise(ends))
+    groups += _rings(weights, bias, _RINGS_SINGLE if survey.single else _RINGS, rng)
+    points, parts = np.concatenate(groups), _parts(groups)
     answers = frame(points)
     return Check(allowed(survey, answers[parts[0]]), points, answers, parts).again(network)
+
+
+def _parts(groups: list[np.ndarray]) -> tuple[slice, ...]:
+    """The rows of each of these groups, one after the other."""
+    return tuple(slice(start, stop) for start, stop in pairwise(np.cumsum([0, *map(len, groups)])))
 
 
 def _rungs(weights: np.ndarray, bias: np.ndarray, scale: float, rng: np.random.Generator) -> np.ndarray:
@@ -158,20 +180,24 @@ def _beyond(weights: np.ndarray, bias: np.ndarray, distance: np.ndarray, rng: np
     return away
 
 
-def _rings(weights: np.ndarray, bias: np.ndarray, d: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Opposite points (6, d) at each of two distances, chosen so that no neuron of the network turns close to them.
+def _rings(
+    weights: np.ndarray, bias: np.ndarray, ratios: tuple[float, ...], rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Opposite points (12, d) at each of some distances, chosen so that no neuron of the network turns close to them.
 
-    A neuron that was missed is active at one of two opposite points that are further out than its hyperplane. Where
-    none turns, what is compared does not hang on the last digits of the weights.
+    A neuron that was missed is active at one of two opposite points that are further out than its hyperplane, unless
+    they lie along it. Where none turns, what is compared does not hang on the last digits of the weights. The better
+    half of random points is far enough from hyperplanes; the best ones would all lie along the weights of few neurons,
+    and miss those with other weights.
     """
     rings = []
-    for ratio in _RINGS:
-        options = ratio * rng.standard_normal((_CANDIDATES, d))
+    for ratio in ratios:
+        options = ratio * rng.standard_normal((_CANDIDATES, weights.shape[1]))
         size = np.linalg.norm(weights, axis=1).clip(1e-300)
         margins = [np.abs(side * options @ weights.T + bias) / size for side in (1.0, -1.0)]
         margin = np.minimum(*margins).min(axis=1, initial=np.inf) / np.linalg.norm(options, axis=1)
-        best = options[np.argsort(-margin, kind="stable")[:_PAIRS]]
-        rings.append(np.concatenate([best, -best]))
+        chosen = options[margin >= np.median(margin)][:_PAIRS]
+        rings.append(np.concatenate([chosen, -chosen]))
     return rings
 
 

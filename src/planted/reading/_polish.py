@@ -167,7 +167,8 @@ def with_rounding(check: Check, network: Network, survey: Survey) -> Check:
     r"""The check with the rounding that the network itself has in the model's precision, where that is more.
 
     With n = |w|·|x| + |b| (sums of absolute values), the sum Σ a φ(w·x + b) + c is off by at most about
-    ε (Σ |a| (|φ| + |φ'| n) + |c|), in standard deviations of the answers; at most 1e-4 is allowed.
+    ε (Σ |a| (|φ| + |φ'| n) + |c|), in standard deviations of the answers; at most 1e-4 is allowed. Slopes of clipped
+    neurons are at most one.
 
     >>> points, answers = np.array([[1.0], [-1.0]]), np.array([[1.0], [-1.0]])
     >>> check = Check(1e-6, points, answers, (slice(0, 2), slice(0, 2)))
@@ -179,7 +180,8 @@ def with_rounding(check: Check, network: Network, survey: Survey) -> Check:
     weights, output = np.abs(network.weights), np.abs(network.output)
     z = check.points @ network.weights.T + bias
     size = np.abs(function_of(network.activation.name)(z))
-    moved = np.abs(SLOPES[network.activation.name](z)) * (np.abs(check.points) @ weights.T + np.abs(bias))
+    slope = SLOPES.get(network.activation.name, np.ones_like)
+    moved = np.abs(slope(z)) * (np.abs(check.points) @ weights.T + np.abs(bias))
     error = survey.epsilon * ((size + moved) @ output.T + np.abs(network.intercept))
     most = 0.0
     for part in check.parts[:2]:

@@ -15,6 +15,7 @@ from planted.numerics.validation import count as positive
 from planted.reading import _corners, _fitted, _piecewise, _saturating, _squares
 from planted.reading._adapters import adapt
 from planted.reading._check import Check
+from planted.reading._confirm import confirm
 from planted.reading._kinks import Pieces
 from planted.reading._naming import FAMILIES, choose, rewrite, steps_network
 from planted.reading._orient import COARSE, Oriented, orient, relu_network
@@ -51,6 +52,24 @@ class _Progress:
     about: Survey | None = None
     far: _saturating.Far | None = None
     fitted: bool = False
+    confirmed: bool = False
+
+    @property
+    def equal(self) -> bool:
+        """Whether the network agrees with the model to rounding at all questions that were asked so far."""
+        return self.check is not None and self.check.largest <= self.check.rounding
+
+    def confirm(self, first: Frame, rng: np.random.Generator) -> None:
+        """Ask many more questions, in the first units too, where few were answered as the network would."""
+        if self.network is None or self.check is None or self.about is None:
+            return
+        network = CountedNetwork(self.network)
+        self.check = self.check.again(network)
+        if self.equal:
+            self.frame.query.stage = "fresh questions"
+            units = None if self.frame is first else first.scale / self.frame.scale
+            self.check = confirm(self.frame, network, self.check, self.about, rng, units)
+            self.confirmed = True
 
     @property
     def check_largest(self) -> float:
@@ -130,11 +149,12 @@ def read(
         np.zeros(d) if source.centre is None else source.centre,
         np.ones(d) if source.scale is None else source.scale,
     )
-    best, interrupted = _Progress(frame), None
+    first, best, interrupted = frame, _Progress(frame), None
     for attempt in range(_ATTEMPTS):
         way = _Progress(frame)
         try:
             _follow(frame, source, activation, rng, way)
+            way.confirm(first, rng)
             if attempt == 0 and source.scale is None and way.about is not None and way.doubtful:
                 frame = _rescaled(frame, way.about)
         except BudgetSpent as spent:
@@ -149,8 +169,7 @@ def read(
         far = np.inf if way.about is not None and way.about.single else _FAR
         if way.check is None or not way.check.rounding < best.check_largest < far:
             break
-    equal = best.check is not None and best.check.largest <= best.check.rounding
-    worth = not equal and best.about is not None and _fitted.plausible(best.about, best.check_largest, activation)
+    worth = not best.equal and best.about is not None and _fitted.plausible(best.about, best.check_largest, activation)
     if interrupted is None and best.about is not None and worth:
         way, stopped = _Progress(frame, about=best.about), False
         try:
@@ -158,6 +177,7 @@ def read(
             fitted = _fitted.fit_queries(frame, best.about, names_to_try, rng)
             way.network, way.check, way.fitted = fitted.network, fitted.check, not fitted.determined
             stopped = fitted.stopped
+            way.confirm(first, rng)
         except BudgetSpent as spent:
             interrupted = f"the budget was spent: {spent}"
         if way.check is not None and way.check.largest < best.check_largest:
@@ -282,7 +302,7 @@ def _report(way: _Progress, interrupted: str | None) -> Reading:
     check = way.check.again(CountedNetwork(network)) if way.check is not None else None
     largest = np.inf if check is None else check.largest
     own = _on_inputs(network, frame)
-    if interrupted is not None and not (check is not None and largest <= check.rounding):
+    if interrupted is not None and not (way.confirmed and check is not None and largest <= check.rounding):
         return Reading(own, "estimated", interrupted, query.spent, largest)
     if check is not None and way.about is not None and way.about.decimals is not None:
         miss = float(np.nanmax(np.abs(check.answers - values(network, check.points))))

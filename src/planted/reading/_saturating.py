@@ -135,9 +135,8 @@ def read_saturating(frame: Frame, survey: Survey, far: Far, rng: np.random.Gener
             )
         else:
             stuck += 1
-        state.evidence = (
-            "" if not over else f"far out, {over} stretches of one line are not the turn of a single neuron"
-        )
+        stretches = ("stretch of one line is", "stretches of one line are")
+        state.evidence = f"far out, {count_of(over, *stretches)} not the turn of a single neuron" if over else ""
         few = state.steps.count and over <= _FEW and not survey.single
         if over and stuck < (_PATIENT if few else 2):
             # Overlapping neurons may come apart further out; neurons that differ little, much further out.

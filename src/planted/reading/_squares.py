@@ -5,7 +5,7 @@ hyperplanes. A difference over a short stretch is that derivative exactly where 
 quadratic there; the stretch is so short that what is off beside a kink is no more than rounding, and the derivative is
 read as a model that rounds coarsely. Sides follow from max(±z, 0)² = ½ (z² ± z|z|): the coefficients of z_i² and of
 z_i|z_i| have the same sign or opposite ones. A network of quadratic neurons has a linear derivative: then f is a
-quadratic function, and its eigenvectors are one of the many networks that it is.
+quadratic function, and its eigenvectors are one of the many networks that it is, or the only one where there is one.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def read_squares(frame: Frame, survey: Survey, rng: np.random.Generator, state: 
     """Read the derivative as a ReLU network into `state`, then the last digits from the model itself."""
     network = _quadratic(frame, survey, rng)
     check = fidelity(frame, CountedNetwork(network), survey, rng)
-    state.network, state.check, state.determined = network, check, False
+    # One square is its own eigenvector; a linear part beside it would leave its bias open.
+    state.network, state.check, state.determined = network, check, network.n_hidden == 1 and network.skip is None
     if check.largest <= check.rounding:
         return
     step = _SHORT * survey.radius
