@@ -17,6 +17,7 @@ from planted.methods._errors import left_open, smooth_objective
 from planted.methods._facts import EXACT, ROUNDED, Facts
 from planted.methods._filter_bank import FilterBank
 from planted.methods._filter_causes import filter_cause
+from planted.methods._filter_draws import MOST_DRAWS, apart, unsettled
 from planted.methods._filter_polish import expected_error, polish, residual_test
 from planted.methods._finish import held_out_facts, noise_words, worst_row
 from planted.methods._observations import observations
@@ -34,6 +35,7 @@ from planted.solvers import sample_newton
 EXCESS = 8.0
 """Standard deviations of the residuals' linear trace of the inputs that show a spurious minimum."""
 _ROUNDING = 1e-25
+_ANOTHER = "Try another random_state."
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +51,15 @@ class FilterProblem(Problem):
     max_iterations : int
         Of each descent.
     descent_rows : int, optional
-        Rows of the first descent, max(4096, 50 (p + k)) unless given. If it leads nowhere, one on all rows follows.
+        Rows of the descents, max(4096, 50 (p + k)) unless given. If they lead nowhere, one on all rows follows.
+    draws : int
+        Of the start at most.
     """
 
     whiten: bool = True
     max_iterations: int = 3000
     descent_rows: int | None = None
+    draws: int = MOST_DRAWS
 
     def __post_init__(self) -> None:
         n, k, p = self.survey.n_rows, *self.patches
@@ -90,6 +95,11 @@ class FilterProblem(Problem):
         """What the theorems on a shared filter do not cover here, in words; empty if nothing is seen."""
         broken = outside_theory(self.survey.X, self.whitener)
         return f"{broken}, which the theorems on restarts and spurious minima do not cover" if broken else ""
+
+    @property
+    def covered(self) -> bool:
+        """Whether the theorem that the four signs of one draw suffice is about such a problem."""
+        return self.activation.name == "relu" and self.whiten and not self.remark
 
     @property
     def model(self) -> Any:
@@ -174,9 +184,15 @@ def recover_filter(problem: Any, start: Start, began: float) -> Recovery:
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
     held = looked_at(few, network, facts.n_parameters, intercept=False)[1]
     facts = replace(facts, different_rows=len(data.y), n_hidden=1, **held_out_facts(held, data))
+    losses = start.details["draw_losses"]
+    doubt = unsettled(losses, problem.energy)
+    remarks = [facts.remark, "" if facts.explained else doubt or apart(losses, problem.energy)]
+    verdict = _with_cause(problem, network, replace(facts, remark="; ".join(filter(None, remarks))), late)
+    if verdict.status == "estimated" and doubt and not late:
+        verdict = judge(replace(facts, unfinished=doubt)).advising(_ANOTHER)
     return Recovery(
         network=network,
-        verdict=_with_cause(problem, network, facts, late),
+        verdict=verdict,
         loss=loss,
         relative_loss=2 * loss / (survey.variance or 2 * problem.energy),
         method=start.method,
