@@ -107,10 +107,19 @@ def test_failures_are_a_status_with_a_reason():
         recover_conv(data.X[:8], data.y[:8])
     with pytest.raises(ValueError, match="y is zero"):
         recover_conv(data.X, np.zeros(len(data.y)))
-    constant = data.X.copy()
-    constant[:, :, 0] = 1.0
-    with pytest.raises(ValueError, match="positive definite"):
-        recover_conv(constant, data.y)
+
+
+@pytest.mark.parametrize(("pixels", "status"), [("one", "recovered"), ("zero", "ambiguous"), ("double", "ambiguous")])
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_pixels_that_are_constant_or_follow_from_others_do_not_end_a_fit(pixels, status, activation):
+    """A constant one is a bias that is shared; of the others the weights are open, not what is predicted."""
+    data = make_planted_conv(*SHAPE, activation=activation, random_state=1)
+    Z = data.X.copy()
+    Z[:, :, 0] = {"one": 1.0, "zero": 0.0, "double": 2 * Z[:, :, 1]}[pixels]
+    y = data.teacher.predict(Z)
+    result = PlantedConvRegressor(activation=activation, random_state=0).fit(Z, y).result_
+    assert result.status == status
+    np.testing.assert_allclose(result.network.predict(Z), y, atol=1e-9 * np.std(y))
 
 
 def overlapping(seed, activation, noise=0.0):

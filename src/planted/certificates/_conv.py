@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from planted.certificates._filter_coverage import outside_theory
-from planted.inputs import Gaussian
+from planted.inputs import white_coordinates
 from planted.networks import ConvNetwork
 from planted.numerics.precision import float64, to_jax
 from planted.objectives import (
@@ -105,9 +105,7 @@ def _not_covered(objective: ConvSquared) -> str:
     if whole is None:
         return ""
     patches = np.asarray(whole["x"])[np.asarray(whole["weight"]) > 0]
-    p = patches.shape[2]
-    law = Gaussian.fit(patches.reshape(-1, p))
-    return outside_theory(patches, Gaussian(np.zeros(p), np.atleast_2d(law.cov)).whiten(np.eye(p)))
+    return outside_theory(patches, white_coordinates(patches.reshape(-1, patches.shape[2])))
 
 
 @float64

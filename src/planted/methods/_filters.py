@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from planted.certificates import outside_theory, uncertainty
-from planted.inputs import Gaussian
+from planted.inputs import white_coordinates
 from planted.methods._baselines import LeftOut, looked_at
 from planted.methods._errors import left_open, smooth_objective
 from planted.methods._facts import EXACT, ROUNDED, Facts
@@ -82,13 +82,12 @@ class FilterProblem(Problem):
 
     @cached_property
     def whitener(self) -> np.ndarray:
-        """W (p, p) with Z·W white: W = L⁻ᵀ where LLᵀ is the covariance of the sample's patches, all taken together."""
+        """W (p, p) with Z·W white over the sample's patches, all taken together."""
         p = self.patches[1]
         if not self.whiten:
             return np.eye(p)
         counts = None if self.survey.weight is None else np.repeat(self.survey.weight, self.patches[0])
-        cov = np.cov(self.survey.X.reshape(-1, p), rowvar=False, bias=True, aweights=counts)
-        return Gaussian(np.zeros(p), np.atleast_2d(cov)).whiten(np.eye(p))
+        return white_coordinates(self.survey.X.reshape(-1, p), counts)
 
     @cached_property
     def remark(self) -> str:

@@ -211,7 +211,10 @@ def start(problem: Any) -> Start:
         if whole.loss < loss:
             best, losses = whole, [whole.loss]
             network, loss, success = _finished(problem, whole.network, whole.loss, n)
-    winner = ConvNetwork(np.linalg.solve(whitener, network.filter), network.output, act).canonical()
+    size = np.linalg.norm(whitener, axis=1)
+    size[size == 0] = 1.0
+    there = np.linalg.lstsq(whitener / size[:, None], network.filter / size)[0]
+    winner = ConvNetwork(there, network.output, act).canonical()
     run = best.run
     ends = _fates(run.params, run.value, best.settled, best.white, winner, success, law.mean_square)
     restarts = tuple(
