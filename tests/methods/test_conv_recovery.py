@@ -109,6 +109,7 @@ def test_failures_are_a_status_with_a_reason():
         recover_conv(data.X, np.zeros(len(data.y)))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("pixels", "status"), [("one", "recovered"), ("zero", "ambiguous"), ("double", "ambiguous")])
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_pixels_that_are_constant_or_follow_from_others_do_not_end_a_fit(pixels, status, activation):
@@ -120,6 +121,32 @@ def test_pixels_that_are_constant_or_follow_from_others_do_not_end_a_fit(pixels,
     result = PlantedConvRegressor(activation=activation, random_state=0).fit(Z, y).result_
     assert result.status == status
     np.testing.assert_allclose(result.network.predict(Z), y, atol=1e-9 * np.std(y))
+
+
+@pytest.mark.parametrize(
+    ("factor", "activation", "words"),
+    [
+        (0.0, "relu", "patch 2 is zero"),
+        (1.0, "relu", "patch 2 equals patch 1"),
+        (-1.0, "tanh", "patch 2 is the opposite of patch 1"),
+        (-1.0, "relu", ""),
+    ],
+)
+def test_patches_that_say_nothing_of_their_own_are_named(factor, activation, words):
+    data = make_planted_conv(*SHAPE, activation=activation, random_state=1)
+    Z = data.X.copy()
+    Z[:, 1] = factor * Z[:, 0]
+    result = recover_conv(Z, data.teacher.predict(Z), activation=activation)
+    assert result.status == ("ambiguous" if words else "recovered")
+    assert f"since {words}" in result.reason if words else "patch 2" not in result.reason
+    assert result.advice == ("Leave these out: the others predict the same." if words else "")
+
+
+def test_advice_on_filters_is_of_filters_and_constant_targets_have_none():
+    data = make_planted_conv(*SHAPE, noise=0.5, random_state=4)
+    assert recover_conv(data.X, data.y).advice == "If the data has no noise, try more filters or another activation."
+    with pytest.raises(ValueError, match=r"y is 1\.0 in every row"):
+        recover_conv(data.X, np.ones(len(data.y)))
 
 
 def overlapping(seed, activation, noise=0.0):

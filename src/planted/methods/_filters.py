@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planted.certificates import outside_theory, uncertainty
+from planted.activations import Activation
+from planted.certificates import Uncertainty, outside_theory, uncertainty
 from planted.inputs import white_coordinates
 from planted.methods._baselines import LeftOut, looked_at
 from planted.methods._errors import left_open, smooth_objective
@@ -18,6 +19,7 @@ from planted.methods._facts import EXACT, ROUNDED, Facts
 from planted.methods._filter_bank import FilterBank
 from planted.methods._filter_causes import filter_cause
 from planted.methods._filter_draws import MOST_DRAWS, apart, unsettled
+from planted.methods._filter_inputs import repeated_inputs
 from planted.methods._filter_polish import expected_error, polish, residual_test
 from planted.methods._finish import held_out_facts, noise_words, worst_row
 from planted.methods._observations import observations
@@ -66,8 +68,9 @@ class FilterProblem(Problem):
         if n < self.n_hidden * (p + k):
             filters = "a filter" if self.n_hidden == 1 else f"{self.n_hidden} filters"
             raise ValueError(f"{n} rows cannot determine {filters} of {p} entries and {k} output weights each")
-        if np.all(self.survey.smallest == 0) and np.all(self.survey.largest == 0):
-            raise ValueError("y is zero in every row: there is no network to recover")
+        if np.all(self.survey.smallest == self.survey.largest):
+            value = float(np.ravel(self.survey.largest)[0])
+            raise ValueError(f"y is {value or 'zero'} in every row: there is no network to recover")
 
     @property
     def patches(self) -> tuple[int, int]:
@@ -145,13 +148,13 @@ class FilterProblem(Problem):
             largest_residual=worst,
             counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
             n_parameters=self.unknowns - (self.activation.homogeneity is not None),
-            undetermined=left_open(errors),
             p_value=np.nan if relative <= ROUNDED else residual_p_value(observations(survey), network),
             structure=structure,
             noise=f"the noise leaves the weights uncertain by {error:.2g}, relatively",
             remark=self.remark,
             precision=errors.relative_error,
             filters=True,
+            **_what_is_open(errors, survey.X, self.activation),
         )
         return facts, {"noise": test.noise, "expected_error": error}
 
@@ -222,18 +225,27 @@ def recover_filters(problem: Any, start: Start, began: float) -> Recovery:
         counting_rows=counting_rows(network, flat.X),
         different_rows=len(data.y),
         n_parameters=errors.n_parameters,
-        undetermined=left_open(errors),
         p_value=np.nan if relative <= ROUNDED else residual_p_value(observations(flat), network),
         structure="that is worse than their mean" if relative > 1 else "",
         noise=noise_words(loss, None, None, few.n_rows, errors.n_parameters),
         precision=errors.relative_error,
         n_hidden=problem.n_hidden,
         filters=True,
+        **_what_is_open(errors, survey.X, problem.activation),
         **held_out_facts(held, data),
     )
     verdict = _with_cause(problem, network, facts, passed())
     seconds = time.perf_counter() - began
     return Recovery(network, verdict, loss, relative, start.method, seconds, errors, start.descents, start.details)
+
+
+def _what_is_open(errors: Uncertainty, patches: np.ndarray, activation: Activation) -> dict[str, Any]:
+    """What rows leave open, and what to do where that is because patches or inputs say nothing of their own."""
+    words = left_open(errors)
+    repeated = repeated_inputs(patches, activation) if words else ""
+    if not repeated:
+        return {"undetermined": words}
+    return {"undetermined": f"{words}, since {repeated}", "remedy": "Leave these out: the others predict the same."}
 
 
 def _with_cause(problem: Any, network: Any, facts: Facts, late: bool) -> Verdict:

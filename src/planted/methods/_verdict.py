@@ -197,7 +197,7 @@ def _together(facts: Facts) -> str:
 
 def _others(facts: Facts) -> list[str]:
     """What may be tried that no comparison has."""
-    words = {"n_hidden": "more neurons", "activation": "another activation"}
+    words = {"n_hidden": f"more {_units(facts)}", "activation": "another activation"}
     return [phrase for name, phrase in words.items() if name not in facts.compared]
 
 
