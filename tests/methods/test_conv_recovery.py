@@ -149,6 +149,15 @@ def test_advice_on_filters_is_of_filters_and_constant_targets_have_none():
         recover_conv(data.X, np.ones(len(data.y)))
 
 
+@pytest.mark.parametrize(("of_inputs", "of_targets"), [(1e-8, 1e6), (1e-10, 1e8), (1e8, 1e-6)])
+def test_units_of_inputs_and_targets_are_no_matter(of_inputs, of_targets):
+    data = make_planted_conv(*SHAPE, random_state=3)
+    result = recover_conv(of_inputs * data.X, of_targets * data.y)
+    assert result.status == "recovered"
+    scaled = ConvNetwork(data.teacher.filter / of_inputs, of_targets * data.teacher.output)
+    assert match(result.network, scaled).weight_error < 1e-9
+
+
 def overlapping(seed, activation, noise=0.0):
     """Patches of 3 × 3 pixels, one from each place of images of 6 × 6, and what one filter makes of them."""
     rngs = [np.random.default_rng(seed + i) for i in range(4)]

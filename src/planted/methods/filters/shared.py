@@ -143,9 +143,9 @@ class _Drawing:
         patches, targets = survey.X[:size], survey.y[:size]
         weight = None if survey.weight is None else survey.weight[:size]
         white = ConvSquared(patches @ whitener, targets, problem.activation, sample_weight=weight)
-        rows = problem.objective(problem.sample)
-        if size < len(survey.y):
-            rows = ConvSquared(patches, targets, problem.activation, sample_weight=weight)
+        # Whatever the units of inputs and targets, a polish looks at entries and outputs of comparable sizes.
+        unit = problem.energy**0.5
+        own = ConvSquared(patches @ whitener, targets / unit, problem.activation, sample_weight=weight)
         k, p = problem.patches
         settled = _Settled(float(np.average(targets**2, weights=weight)) / 2)
         run = descend(
@@ -155,12 +155,13 @@ class _Drawing:
         best: tuple[ConvNetwork, float] | None = None
         for index in _distinct(run.value):
             end = white.network({name: leaf[index] for name, leaf in run.params.items()})
-            network = ConvNetwork(whitener @ end.filter, end.output, problem.activation).canonical()
+            near = ConvNetwork(end.filter, end.output / unit, problem.activation).canonical()
             if best is not None:
-                network, descent = polish(rows, network, _BRIEF)
-            if best is None or descent.value < best[1]:
-                network, descent = polish(rows, network)
-                best = network, float(descent.value)
+                near, descent = polish(own, near, _BRIEF)
+            if best is None or unit**2 * descent.value < best[1]:
+                near, descent = polish(own, near)
+                network = ConvNetwork(whitener @ near.filter, unit * near.output, problem.activation).canonical()
+                best = network, unit**2 * float(descent.value)
             if best[1] <= self.exact or passed() or (judged and _finished(problem, *best, size)[2]):
                 break
         assert best is not None
