@@ -94,6 +94,21 @@ def test_a_settled_descent_on_data_is_a_local_minimum_by_the_hessian():
     assert found.stationary_point.name == "spurious minimum"
 
 
+@pytest.mark.parametrize("target", ["noise", "tanh", "its own"])
+def test_only_what_explains_its_rows_is_called_the_teacher(target):
+    """A best network turned around has more loss whatever made the rows: it is no teacher for that."""
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((400, 4, 3))
+    teacher = ConvNetwork(rng.standard_normal(3), rng.standard_normal(4), "tanh" if target == "tanh" else "relu")
+    objective = ConvSquared(Z, rng.standard_normal(400) if target == "noise" else teacher.predict(Z))
+    best = polish(objective, ConvNetwork(teacher.filter, teacher.output))[0]
+    point = certify(objective, {"filter": best.filter, "output": best.output}).stationary_point
+    assert point.name == "teacher"
+    explained = target == "its own"
+    assert ("within sampling error the teacher of Lemma 4.1" in point.reason) is explained
+    assert ("of the kind of the teacher, not of the spurious minimum" in point.reason) is not explained
+
+
 def test_one_patch_and_zero_outputs_are_not_named_on_data():
     rng = np.random.default_rng(3)
     Z = rng.standard_normal((500, 1, 3))

@@ -1,6 +1,7 @@
 """Recovering a shared filter from data: exactness, noise, verdicts; its networks, images and regressor."""
 
 import math
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import planted
 from planted import ConvNetwork, PlantedConvRegressor, activations, match
-from planted.datasets import images_to_patches, make_planted_conv, patch_to_image
+from planted.datasets import images_to_patches, make_planted_conv, patch_to_image, to_patches
 from planted.methods import FILTERS, FilterProblem
 from planted.methods._filter_polish import _moments_on_host, _residual_moments, expected_error, polish
 from planted.methods.filters import shared
@@ -54,7 +55,7 @@ def test_a_restart_that_ended_higher_is_at_no_global_minimum(activation):
     params = {"filter": np.tile(winner.filter, (3, 1)), "output": factors[:, None] * winner.output}
     values = np.array([float(loss.value({name: part[i] for name, part in params.items()})) for i in range(3)])
     assert values[1] > 2 * values[0]
-    settled = shared._Settled(float(np.mean(data.y**2)) / 2, all_restarts=False)
+    settled = shared._Settled(float(np.mean(data.y**2)) / 2)
     settled.restarts = np.array([True, False, True])
     ends = shared._fates(params, values, settled, loss, winner, True, 1 / (2 * math.pi))
     assert ends == ["global minimum", "still moving", "stationary point"]
@@ -106,10 +107,84 @@ def test_failures_are_a_status_with_a_reason():
         recover_conv(data.X[:8], data.y[:8])
     with pytest.raises(ValueError, match="y is zero"):
         recover_conv(data.X, np.zeros(len(data.y)))
-    constant = data.X.copy()
-    constant[:, :, 0] = 1.0
-    with pytest.raises(ValueError, match="positive definite"):
-        recover_conv(constant, data.y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("pixels", "status"), [("one", "recovered"), ("zero", "ambiguous"), ("double", "ambiguous")])
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_pixels_that_are_constant_or_follow_from_others_do_not_end_a_fit(pixels, status, activation):
+    """A constant one is a bias that is shared; of the others the weights are open, not what is predicted."""
+    data = make_planted_conv(*SHAPE, activation=activation, random_state=1)
+    Z = data.X.copy()
+    Z[:, :, 0] = {"one": 1.0, "zero": 0.0, "double": 2 * Z[:, :, 1]}[pixels]
+    y = data.teacher.predict(Z)
+    result = PlantedConvRegressor(activation=activation, random_state=0).fit(Z, y).result_
+    assert result.status == status
+    np.testing.assert_allclose(result.network.predict(Z), y, atol=1e-9 * np.std(y))
+
+
+@pytest.mark.parametrize(
+    ("factor", "activation", "words"),
+    [
+        (0.0, "relu", "patch 2 is zero"),
+        (1.0, "relu", "patch 2 equals patch 1"),
+        (-1.0, "tanh", "patch 2 is the opposite of patch 1"),
+        (-1.0, "relu", ""),
+    ],
+)
+def test_patches_that_say_nothing_of_their_own_are_named(factor, activation, words):
+    data = make_planted_conv(*SHAPE, activation=activation, random_state=1)
+    Z = data.X.copy()
+    Z[:, 1] = factor * Z[:, 0]
+    result = recover_conv(Z, data.teacher.predict(Z), activation=activation)
+    assert result.status == ("ambiguous" if words else "recovered")
+    assert f"since {words}" in result.reason if words else "patch 2" not in result.reason
+    assert result.advice == ("Leave these out: the others predict the same." if words else "")
+
+
+def test_advice_on_filters_is_of_filters_and_constant_targets_have_none():
+    data = make_planted_conv(*SHAPE, noise=0.5, random_state=4)
+    assert recover_conv(data.X, data.y).advice == "If the data has no noise, try more filters or another activation."
+    with pytest.raises(ValueError, match=r"y is 1\.0 in every row"):
+        recover_conv(data.X, np.ones(len(data.y)))
+
+
+@pytest.mark.parametrize(("of_inputs", "of_targets"), [(1e-8, 1e6), (1e-10, 1e8), (1e8, 1e-6)])
+def test_units_of_inputs_and_targets_are_no_matter(of_inputs, of_targets):
+    data = make_planted_conv(*SHAPE, random_state=3)
+    result = recover_conv(of_inputs * data.X, of_targets * data.y)
+    assert result.status == "recovered"
+    scaled = ConvNetwork(data.teacher.filter / of_inputs, of_targets * data.teacher.output)
+    assert match(result.network, scaled).weight_error < 1e-9
+
+
+def overlapping(seed, activation, noise=0.0):
+    """Patches of 3 × 3 pixels, one from each place of images of 6 × 6, and what one filter makes of them."""
+    rngs = [np.random.default_rng(seed + i) for i in range(4)]
+    Z = to_patches(rngs[0].standard_normal((400, 6, 6)), None, (3, 3, 1, 1))
+    teacher = ConvNetwork(rngs[1].standard_normal(9), rngs[2].standard_normal(16), activation)
+    y = teacher.predict(Z)
+    return Z, y + noise * y.std() * rngs[3].standard_normal(len(y)), teacher
+
+
+@pytest.mark.parametrize("activation", ["abs", "quadratic", "tanh"])
+def test_a_minimum_that_looks_like_noise_is_not_the_end_where_no_theorem_says_so(activation):
+    Z, y, teacher = overlapping(1, activation)
+    result = recover_conv(Z, y, activation=activation, random_state=0)
+    assert result.status == "recovered"
+    assert match(result.network, teacher).weight_error < 1e-10
+
+
+def test_starts_that_ended_apart_are_said_and_too_few_of_them_are_no_estimate():
+    Z, y, teacher = overlapping(1, "abs", noise=0.3)
+    problem = FilterProblem.of(Z, y, 1, "abs", random_state=0)
+    result = FILTERS["shared"](problem)
+    assert result.status == "estimated"
+    assert "starts ended in different minima" in result.reason
+    assert match(result.network, teacher).weight_error < 0.2
+    few = FILTERS["shared"](replace(problem, draws=2))
+    assert (few.status, "2 starts ended in 2 minima, and a lower one may be left" in few.reason) == ("misfit", True)
+    assert few.advice == "Try another random_state."
 
 
 def test_same_random_state_same_answer_and_settings_stay():

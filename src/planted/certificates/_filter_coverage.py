@@ -33,7 +33,8 @@ def outside_theory(patches: np.ndarray, whitener: np.ndarray) -> str:
     if k > 1 and _overlap(patches[:_REPEATED_ROWS].reshape(min(n, _REPEATED_ROWS), -1)):
         return "patches overlap"
     white = patches[:_ROWS] @ whitener
-    broken = []
+    white, broken = white[:, :, np.any(white != 0, axis=(0, 1))], []
+    p = white.shape[2]
     if k > 1 and _dependent(white):
         broken.append("patches of a row are correlated")
     if p > 1 and _preferred(white.reshape(-1, p)):

@@ -16,6 +16,7 @@ from planted.inputs._product import HyperbolicSecant, Laplace, Logistic, Product
 from planted.inputs._radial import RadialLaw, gaussian_radius
 from planted.inputs._sampled_derivative import DRAWS, SampledDerivatives, draws_of, sampled_derivatives
 from planted.inputs._scores import score_tensor
+from planted.inputs._white_rows import white_coordinates
 
 __all__ = [
     "DRAWS",
@@ -54,4 +55,5 @@ __all__ = [
     "rule_of_remark",
     "sampled_derivatives",
     "score_tensor",
+    "white_coordinates",
 ]

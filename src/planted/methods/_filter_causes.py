@@ -20,8 +20,8 @@ from planted.numerics import random
 
 _ROWS, _UNKNOWNS, _ROWS_PER_UNKNOWN = 2000, 200, 3
 _TEST_FRACTION = 0.3
-# Steps of a candidate's descent: its polish goes on to the minimum from where they end.
-_ITERATIONS = 200
+# Steps of a candidate's descent, whose polish goes on to the minimum from where they end, and draws of its start.
+_ITERATIONS, _DRAWS = 200, 2
 _ACTIVATIONS = ("relu", "tanh", "softplus", "quadratic")
 
 
@@ -65,5 +65,5 @@ def _changes(part: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _fit(problem: Any) -> Any:
-    brief = replace(problem, max_iterations=min(_ITERATIONS, problem.max_iterations))
+    brief = replace(problem, max_iterations=min(_ITERATIONS, problem.max_iterations), draws=_DRAWS)
     return records("filters")["shared" if problem.n_hidden == 1 else "several"].begin(brief).network

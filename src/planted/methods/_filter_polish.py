@@ -97,8 +97,9 @@ def residual_test(objective: ConvSquared, network: ConvNetwork, whitener: np.nda
     freedom = max(n - network.patch_size - network.n_patches + 1, 1.0)
     second = np.asarray(second)
     statistic = n * float(np.sum(np.asarray(first) ** 2 / np.where(second > 0, second, 1.0)))
+    inputs = max(int(np.sum(second > 0)), 1)
     return ResidualTest(
-        noise=math.sqrt(float(square) * n / freedom), excess=(statistic - second.size) / math.sqrt(2 * second.size)
+        noise=math.sqrt(float(square) * n / freedom), excess=(statistic - inputs) / math.sqrt(2 * inputs)
     )
 
 

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planted.certificates import outside_theory, uncertainty
-from planted.inputs import Gaussian
+from planted.activations import Activation
+from planted.certificates import Uncertainty, outside_theory, uncertainty
+from planted.inputs import white_coordinates
 from planted.methods._baselines import LeftOut, looked_at
 from planted.methods._errors import left_open, smooth_objective
 from planted.methods._facts import EXACT, ROUNDED, Facts
 from planted.methods._filter_bank import FilterBank
 from planted.methods._filter_causes import filter_cause
+from planted.methods._filter_draws import MOST_DRAWS, apart, unsettled
+from planted.methods._filter_inputs import repeated_inputs
 from planted.methods._filter_polish import expected_error, polish, residual_test
 from planted.methods._finish import held_out_facts, noise_words, worst_row
 from planted.methods._observations import observations
@@ -34,6 +37,7 @@ from planted.solvers import sample_newton
 EXCESS = 8.0
 """Standard deviations of the residuals' linear trace of the inputs that show a spurious minimum."""
 _ROUNDING = 1e-25
+_ANOTHER = "Try another random_state."
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,20 +53,24 @@ class FilterProblem(Problem):
     max_iterations : int
         Of each descent.
     descent_rows : int, optional
-        Rows of the first descent, max(4096, 50 (p + k)) unless given. If it leads nowhere, one on all rows follows.
+        Rows of the descents, max(4096, 50 (p + k)) unless given. If they lead nowhere, one on all rows follows.
+    draws : int
+        Of the start at most.
     """
 
     whiten: bool = True
     max_iterations: int = 3000
     descent_rows: int | None = None
+    draws: int = MOST_DRAWS
 
     def __post_init__(self) -> None:
         n, k, p = self.survey.n_rows, *self.patches
         if n < self.n_hidden * (p + k):
             filters = "a filter" if self.n_hidden == 1 else f"{self.n_hidden} filters"
             raise ValueError(f"{n} rows cannot determine {filters} of {p} entries and {k} output weights each")
-        if np.all(self.survey.smallest == 0) and np.all(self.survey.largest == 0):
-            raise ValueError("y is zero in every row: there is no network to recover")
+        if np.all(self.survey.smallest == self.survey.largest):
+            value = float(np.ravel(self.survey.largest)[0])
+            raise ValueError(f"y is {value or 'zero'} in every row: there is no network to recover")
 
     @property
     def patches(self) -> tuple[int, int]:
@@ -77,19 +85,23 @@ class FilterProblem(Problem):
 
     @cached_property
     def whitener(self) -> np.ndarray:
-        """W (p, p) with Z·W white: W = L⁻ᵀ where LLᵀ is the covariance of the sample's patches, all taken together."""
+        """W (p, p) with Z·W white over the sample's patches, all taken together."""
         p = self.patches[1]
         if not self.whiten:
             return np.eye(p)
         counts = None if self.survey.weight is None else np.repeat(self.survey.weight, self.patches[0])
-        cov = np.cov(self.survey.X.reshape(-1, p), rowvar=False, bias=True, aweights=counts)
-        return Gaussian(np.zeros(p), np.atleast_2d(cov)).whiten(np.eye(p))
+        return white_coordinates(self.survey.X.reshape(-1, p), counts)
 
     @cached_property
     def remark(self) -> str:
         """What the theorems on a shared filter do not cover here, in words; empty if nothing is seen."""
         broken = outside_theory(self.survey.X, self.whitener)
         return f"{broken}, which the theorems on restarts and spurious minima do not cover" if broken else ""
+
+    @property
+    def covered(self) -> bool:
+        """Whether the theorem that the four signs of one draw suffice is about such a problem."""
+        return self.activation.name == "relu" and self.whiten and not self.remark
 
     @property
     def model(self) -> Any:
@@ -136,13 +148,13 @@ class FilterProblem(Problem):
             largest_residual=worst,
             counting_rows=counting_rows(network, survey.X) if survey.complete else survey.n_rows,
             n_parameters=self.unknowns - (self.activation.homogeneity is not None),
-            undetermined=left_open(errors),
             p_value=np.nan if relative <= ROUNDED else residual_p_value(observations(survey), network),
             structure=structure,
             noise=f"the noise leaves the weights uncertain by {error:.2g}, relatively",
             remark=self.remark,
             precision=errors.relative_error,
             filters=True,
+            **_what_is_open(errors, survey.X, self.activation),
         )
         return facts, {"noise": test.noise, "expected_error": error}
 
@@ -174,9 +186,15 @@ def recover_filter(problem: Any, start: Start, began: float) -> Recovery:
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
     held = looked_at(few, network, facts.n_parameters, intercept=False)[1]
     facts = replace(facts, different_rows=len(data.y), n_hidden=1, **held_out_facts(held, data))
+    losses = start.details["draw_losses"]
+    doubt = unsettled(losses, problem.energy)
+    remarks = [facts.remark, "" if facts.explained else doubt or apart(losses, problem.energy)]
+    verdict = _with_cause(problem, network, replace(facts, remark="; ".join(filter(None, remarks))), late)
+    if verdict.status == "estimated" and doubt and not late:
+        verdict = judge(replace(facts, unfinished=doubt)).advising(_ANOTHER)
     return Recovery(
         network=network,
-        verdict=_with_cause(problem, network, facts, late),
+        verdict=verdict,
         loss=loss,
         relative_loss=2 * loss / (survey.variance or 2 * problem.energy),
         method=start.method,
@@ -207,18 +225,27 @@ def recover_filters(problem: Any, start: Start, began: float) -> Recovery:
         counting_rows=counting_rows(network, flat.X),
         different_rows=len(data.y),
         n_parameters=errors.n_parameters,
-        undetermined=left_open(errors),
         p_value=np.nan if relative <= ROUNDED else residual_p_value(observations(flat), network),
         structure="that is worse than their mean" if relative > 1 else "",
         noise=noise_words(loss, None, None, few.n_rows, errors.n_parameters),
         precision=errors.relative_error,
         n_hidden=problem.n_hidden,
         filters=True,
+        **_what_is_open(errors, survey.X, problem.activation),
         **held_out_facts(held, data),
     )
     verdict = _with_cause(problem, network, facts, passed())
     seconds = time.perf_counter() - began
     return Recovery(network, verdict, loss, relative, start.method, seconds, errors, start.descents, start.details)
+
+
+def _what_is_open(errors: Uncertainty, patches: np.ndarray, activation: Activation) -> dict[str, Any]:
+    """What rows leave open, and what to do where that is because patches or inputs say nothing of their own."""
+    words = left_open(errors)
+    repeated = repeated_inputs(patches, activation) if words else ""
+    if not repeated:
+        return {"undetermined": words}
+    return {"undetermined": f"{words}, since {repeated}", "remedy": "Leave these out: the others predict the same."}
 
 
 def _with_cause(problem: Any, network: Any, facts: Facts, late: bool) -> Verdict:

@@ -253,7 +253,7 @@ def _apart(facts: Facts) -> str:
 
 def _others(facts: Facts) -> list[str]:
     """What may be tried that no comparison has."""
-    words = {"n_hidden": "more neurons", "activation": "another activation"}
+    words = {"n_hidden": f"more {_units(facts)}", "activation": "another activation"}
     return [phrase for name, phrase in words.items() if name not in facts.compared]
 
 
