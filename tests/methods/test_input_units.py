@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planted import PlantedClassifier, PlantedRegressor
+from planted import Network, PlantedClassifier, PlantedRegressor
 
 RNG = np.random.default_rng(6010)
 X = RNG.standard_normal((600, 3))
@@ -43,3 +43,18 @@ def test_errors_of_kinks_are_the_same_in_all_units(bias):
             est.standard_errors_.relative_error, fits[0].standard_errors_.relative_error, rtol=1e-3
         )
     assert fits[1].standard_errors_.output[0] > fits[1].standard_errors_.estimate["output"][0] / 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_that_rounding_hides_in_their_own_units_are_not_called_recovered(seed):
+    """Beside inputs of size 10⁷ one of size 10⁻⁷ adds what rounding takes away: its weight is open by a percent."""
+    rng = np.random.default_rng(seed)
+    scale = np.array([1e-7, 1.0, 1e7])
+    X = rng.standard_normal((200, 3)) * scale
+    teacher = Network(rng.uniform(0.5, 1.5, (1, 3)), [1.0], "relu")
+    known = {"n_hidden": 1, "activation": "relu", "fit_bias": False, "fit_intercept": False, "random_state": 0}
+    result = PlantedRegressor(**known).fit(X, teacher.predict(X)).result_
+    assert result.status == "ambiguous"
+    assert "the weights are known only to" in result.reason
+    near = PlantedRegressor(**known).fit(X / scale, teacher.predict(X / scale)).result_
+    assert near.status == "recovered"

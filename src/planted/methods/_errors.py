@@ -56,7 +56,8 @@ class Errors:
     undetermined : str
     n_parameters : int
     precision : float
-        Relative error of the weights, zero where it is not known.
+        Relative error of the weights, in the inputs' units or beside their spread, whichever is larger; zero where it is
+        not known.
     uneven : float
         p-value of noise of one size; NaN where it was not asked.
     given : str
@@ -232,7 +233,8 @@ def _described(problem: Problem, network: Network, near: NearDependence, uneven:
         k, d = network.n_hidden, problem.n_features + problem.free.bias
         width = min(k, d)
         symmetric = width * (width - 1) // 2 + (k - width) * d
-    precision = errors.relative_error if errors.determined else 0.0
+    # An input in a small unit adds next to nothing, and its weight is a weight all the same.
+    precision = max(errors.relative_error, near.errors.relative_error) if errors.determined else 0.0
     undetermined = left_open(errors, symmetric, problem.names, problem.survey.X)
     given = _MATRIX if symmetric and not undetermined else ""
     if near.advice:
