@@ -56,8 +56,8 @@ class Errors:
     undetermined : str
     n_parameters : int
     precision : float
-        Relative error of the weights, in the inputs' units or beside their spread, whichever is larger; zero where it is
-        not known.
+        Relative error of the weights, in the inputs' units or beside their spread, whichever is larger; zero where
+        it is not known.
     uneven : float
         p-value of noise of one size; NaN where it was not asked.
     given : str
