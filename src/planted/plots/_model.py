@@ -362,7 +362,8 @@ def _linear(part: np.ndarray, names: Sequence[str], outputs: Sequence[str], axis
     for j in range(few):
         axis.barh(np.arange(len(large)) + 0.8 * ((j + 0.5) / few - 0.5), part[j, large], 0.8 / few, label=outputs[j])
     if few > 1:
-        axis.legend(frameon=False, fontsize=8)
+        # Bars reach both sides of the panel.
+        axis.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     axis.set_yticks(range(len(large)), [_short(names[j]) for j in large], fontsize=8)
     axis.invert_yaxis()
     axis.set_title("no neurons: one linear function")
