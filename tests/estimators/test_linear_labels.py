@@ -5,7 +5,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
 from planted import PlantedClassifier
@@ -145,3 +145,15 @@ def test_a_linear_classifier_goes_through_every_command(linear, tmp_path, capsys
     status, out = run("plot", model, data, "--out", tmp_path / "m.png")
     assert status == 0
     assert "accuracy" in out
+
+
+def test_no_other_penalty_is_advised_where_held_out_rows_have_chosen_one():
+    """Of the wines a penalty ten times as strong predicts rows left out worse, and the answer is as ambiguous."""
+    wine = load_wine()
+    own, stronger = (
+        PlantedClassifier(alpha=alpha, random_state=0).fit(wine.data, wine.target).result_ for alpha in (0.0, 0.01)
+    )
+    assert "told apart without error" in own.reason
+    assert own.advice == "Give more rows."
+    assert stronger.status == "ambiguous"
+    assert stronger.verdict.facts.network_loss > own.verdict.facts.network_loss
