@@ -7,6 +7,7 @@ are combined on the host. The loop takes pieces that stay in a core's own cache 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
@@ -14,7 +15,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from planted.numerics.precision import float64
@@ -59,9 +59,13 @@ def piece_rows(rows: int, row_bytes: int, neuron_bytes: int = 0) -> int:
 _ONE_CORE = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2), compiler_options=_ONE_CORE)
-def _part(combine: str, function: Any, size: int, blocks: Block, args: tuple[Any, ...], start: Any, stop: Any) -> Any:
-    """`function(piece, *args)` combined over the pieces of `size` rows from `start` up to `stop`."""
+@partial(jax.jit, static_argnums=(0, 1, 2, 3), compiler_options=_ONE_CORE)
+def _part(combine: str, function: Any, size: int, structure: Any, leaves: list[Any], start: Any, stop: Any) -> Any:
+    """`function(piece, *args)` combined over the pieces of `size` rows from `start` up to `stop`.
+
+    `leaves` and `structure` are those of (blocks, args): taken apart once for all parts.
+    """
+    blocks, args = jax.tree.unflatten(structure, leaves)
     rows = {name: leaf.reshape(-1, *leaf.shape[2:]) for name, leaf in blocks.items()}
 
     def piece(i: Any) -> Any:
@@ -88,6 +92,7 @@ class RowsOnCores(Rows):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rows = RowsOnCores(ArrayRows(np.ones((50, 2)), np.arange(50.0), block_size=8), 3)
     >>> float(rows.mean(_first_moment))
     24.5
@@ -114,23 +119,18 @@ class RowsOnCores(Rows):
         """Combine `function(piece, *args)` over all rows."""
         blocks = self.rows.blocks
         number = blocks["x"].dtype.itemsize
-        size = piece_rows(blocks["x"].shape[1], number * int(np.prod(self.shape)), number * self.neurons)
+        size = piece_rows(blocks["x"].shape[1], number * math.prod(self.shape), number * self.neurons)
         pieces = self.rows.size // size
-        bounds = np.linspace(0, pieces, min(cores(), pieces) + 1).astype(int).tolist()
+        parts = min(cores(), pieces)
+        leaves, structure = jax.tree.flatten((blocks, args))
 
         @float64
         def part(start: int, stop: int) -> Any:
-            return jax.block_until_ready(_part(combine, function, size, blocks, args, start, stop))
+            return jax.block_until_ready(_part(combine, function, size, structure, leaves, start, stop))
 
-        leaves = jax.tree.leaves((blocks, args))
-        key = (
-            combine,
-            function,
-            size,
-            jax.tree.structure(args),
-            *[(np.shape(leaf), np.result_type(leaf)) for leaf in leaves],
-        )
-        calls = [partial(part, *ends) for ends in pairwise(bounds)]
+        kinds = [(getattr(leaf, "shape", ()), getattr(leaf, "dtype", type(leaf))) for leaf in leaves]
+        key = (combine, function, size, structure, *kinds)
+        calls = [partial(part, *ends) for ends in pairwise(pieces * i // parts for i in range(parts + 1))]
         # One thread compiles, or each of them would.
         results = side_by_side(calls) if key in _COMPILED else [calls[0](), *side_by_side(calls[1:])]
         _COMPILED.add(key)
@@ -150,6 +150,7 @@ def on_cores(rows: Any, neurons: int) -> Any:
 
     `neurons` is how many numbers every number of a row is multiplied with.
 
+    >>> import numpy as np
     >>> rows = ArrayRows(np.ones((60_000, 20)), np.ones(60_000))
     >>> on_cores(rows, 5).traceable, on_cores(rows, 50).traceable
     (True, False)
