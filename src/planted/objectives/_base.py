@@ -262,6 +262,11 @@ class RowObjective(Objective):
     def block_sum(self, params: Params, block: Block) -> jax.Array:
         """Sum of the weighted row losses over one block."""
 
+    @property
+    def has_penalty(self) -> bool:
+        """Whether anything does not depend on rows."""
+        return type(self).penalty is not RowObjective.penalty
+
     def penalty(self, params: Params) -> jax.Array | float:
         """What does not depend on rows."""
         return 0.0
@@ -283,17 +288,20 @@ class RowObjective(Objective):
     def traced_value_and_gradient(self, params: Params) -> tuple[jax.Array, Params]:
         """Value and gradient, accumulated block by block."""
         bare = self.bare
-        return _add_penalty(bare, params, self.rows.mean(block_value_and_gradient, bare, params))
+        rows = self.rows.mean(block_value_and_gradient, bare, params)
+        return _add_penalty(bare, params, rows) if self.has_penalty else rows
 
     def traced_hvp(self, params: Params, direction: Params) -> Params:
         """Hessian-vector product, accumulated block by block."""
         bare = self.bare
-        return _add_penalty_hvp(bare, params, direction, self.rows.mean(block_hvp, bare, params, direction))
+        rows = self.rows.mean(block_hvp, bare, params, direction)
+        return _add_penalty_hvp(bare, params, direction, rows) if self.has_penalty else rows
 
     def traced_hvps(self, params: Params, directions: Params) -> Params:
         """Hessian times each of `directions`, in one pass over the rows."""
         bare = self.bare
-        return _add_penalty_hvps(bare, params, directions, self.rows.mean(block_hvps, bare, params, directions))
+        rows = self.rows.mean(block_hvps, bare, params, directions)
+        return _add_penalty_hvps(bare, params, directions, rows) if self.has_penalty else rows
 
 
 def block_value(block: Block, objective: RowObjective, params: Params) -> jax.Array:
