@@ -76,7 +76,7 @@ def _of_inputs(X: np.ndarray) -> Iterator[Assumption]:
         limit = float(norm.isf(_SIGNIFICANCE / (2 * (d + d * (d + 1) / 2))))
         yield _row(
             "inputs have mean zero and covariance I", worst <= limit, worst,
-            "ge2017 2.3, du2017 2.2, fu2018 1", f"largest deviation in standard errors, allowed {limit:.2g}",
+            "ge2017 2.3, du2017 2.2, fu2018 1", f"standard errors of the largest deviation, {limit:.2g} allowed",
         )  # fmt: skip
 
 
