@@ -6,7 +6,11 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from planted.numerics.reading import shortened
 
 # Shares of a budget after which no search goes on, after which nothing is polished further, and after which nothing is
 # measured that a verdict can do without.
@@ -30,15 +34,24 @@ def now() -> float:
 
 
 @contextmanager
-def time_budget(seconds: float | None) -> Iterator[None]:
+def time_budget(seconds: Any) -> Iterator[None]:
     """Let searches inside end after six tenths of so many seconds, so that there is time to finish what they found.
 
-    None sets no limit.
+    None sets no limit; what is neither None nor a positive number raises a ValueError.
 
-    >>> with time_budget(0.0):
+    >>> with time_budget(1e-9):
     ...     passed()
     True
+    >>> with time_budget(-1):
+    ...     pass
+    Traceback (most recent call last):
+    ValueError: time_budget must be a positive number of seconds or None, not -1
     """
+    number = isinstance(seconds, (int, float, np.integer, np.floating)) and not isinstance(seconds, bool)
+    if seconds is not None and not (number and seconds > 0):
+        raise ValueError(
+            f"time_budget must be a positive number of seconds or None, not {shortened(repr(seconds), 60)}"
+        )
     with _within(None if seconds is None else _Budget(now(), seconds, _SEARCH)):
         yield
 
@@ -47,7 +60,7 @@ def time_budget(seconds: float | None) -> Iterator[None]:
 def finishing() -> Iterator[bool]:
     """Let the last descent inside go on for longer than searches may; gives whether these ran out of time.
 
-    >>> with time_budget(0.0), finishing() as late:
+    >>> with time_budget(1e-9), finishing() as late:
     ...     late
     True
     """
@@ -60,7 +73,7 @@ def finishing() -> Iterator[bool]:
 def measuring() -> Iterator[None]:
     """Let what is measured of a finished network go on until the whole budget is spent.
 
-    >>> with time_budget(0.0), measuring():
+    >>> with time_budget(1e-9), measuring():
     ...     passed()
     True
     """
