@@ -19,7 +19,7 @@ from planted.certificates._local_convergence import local_convergence
 from planted.certificates._on_kinks import on_kinks
 from planted.certificates._symmetries import Symmetry, flat_symmetries, kernel_direction, span
 from planted.certificates._teacher_distance import teacher_distance
-from planted.numerics.precision import float64, to_numpy
+from planted.numerics.precision import float64
 from planted.objectives import (
     DENSE_SIZE,
     Curvature,
@@ -80,7 +80,7 @@ def _refuse_low_precision(objective: Objective, params: Params) -> None:
 @float64
 def _measure(objective: Objective, params: Params, dense_size: int, seed: int) -> _Point:
     """Value, gradient and curvature at `params`: all that is asked of the objective's rows."""
-    checked = to_numpy(objective.check(params))
+    checked = objective.checked(params)
     scaled = Flat(objective, checked, units_of(checked))
     value, gradient = scaled.value_and_gradient(scaled.start)
     slope, norm = float(np.linalg.norm(gradient)), float(np.linalg.norm(gradient / scaled.units))

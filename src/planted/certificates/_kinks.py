@@ -113,7 +113,7 @@ def find_kinks(objective: Objective, params: Params, tolerance: float = 1e-9) ->
     >>> find_kinks(Squared([[1.0, 1.0]], [0.0]), np.array([[1.0, 0.5]])).present
     False
     """
-    checked = objective.check(params)
+    checked = objective.checked(params)
     if objective.model is None or not objective.model.activation.kinks:
         return SMOOTH
     if not np.size(named(checked).get("weights", 1.0)):
