@@ -47,7 +47,7 @@ def certificate(problem: Problem, result: Recovery) -> Certificate:
     'global minimum'
     """
     problem = problem.settled(result.details)
-    with deadline.measuring():
+    with deadline.until(deadline.MEASURE):
         if not _affordable(problem, problem.params(result.network)):
             return uncertified(problem.objective(), problem.params(result.network), _NO_TIME)
     return with_ends(_certified(problem, result), problem, result.network, result.uncertainty)

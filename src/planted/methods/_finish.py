@@ -29,7 +29,7 @@ from planted.methods._smaller import fewer_neurons
 from planted.methods._spare import spare_neurons
 from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.networks import Network, counting_rows, largest_residual, residual_sizes
-from planted.numerics.deadline import finishing, measuring
+from planted.numerics.deadline import MEASURE, POLISH, until
 from planted.numerics.precision import float64, to_jax
 from planted.objectives import residual_products, unflatten
 from planted.rows import ChunkedRows, Survey
@@ -52,7 +52,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     >>> recover(Problem.of(data.X, data.y, 2), Start(data.teacher, "squared"), time.perf_counter()).status
     'recovered'
     """
-    with finishing() as late:
+    with until(POLISH) as late:
         # A search that ran out of time has not polished its network.
         done = finish(problem, replace(start, loss=None) if late and problem.n_hidden else start)
     # What is measured of rows that fit in memory is measured there, however they were read.
@@ -87,7 +87,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     p_value = np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept)
     # Of a misfit neither refits nor fewer neurons are asked for.
     structured = p_value < LEVEL
-    with measuring():
+    with until(MEASURE):
         refits = None if exact or structured else refits_of(problem, network, needed, few.n_rows)
         left, held = looked_at(refits or few, network, needed, intercept=intercept)
         unknown = "" if undetermined else unsettled(left, network, needed, errors, intercept)

@@ -29,7 +29,7 @@ from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.names import LABEL_LOSSES, count_of
 from planted.networks import Network, distinct_rows, off_kinks
 from planted.numerics import random
-from planted.numerics.deadline import finishing, measuring
+from planted.numerics.deadline import MEASURE, POLISH, until
 from planted.numerics.precision import float64
 from planted.solvers import Descent, sample_newton
 
@@ -46,7 +46,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     network, descents = start.network, dict(start.descents)
     params, value = problem.params(network), start.loss
     objective, survey = problem.objective(), problem.survey
-    with finishing() as late:
+    with until(POLISH) as late:
         # A search that ran out of time has not polished its network.
         if problem.in_chunks or late:
             few = problem.objective(problem.sample)
@@ -70,7 +70,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     endless = bool(why) or limit.endless
     settled = off is None and not endless
     held: dict[str, Any] = {}
-    with measuring():
+    with until(MEASURE):
         if settled or problem.alpha:
             held = label_held_out(problem, network, numbers)
         elif not endless and not late:

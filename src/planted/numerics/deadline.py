@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from planted.numerics.reading import shortened
 
 # Shares of a budget after which no search goes on, after which nothing is polished further, and after which nothing is
 # measured that a verdict can do without.
-_SEARCH, _POLISH, _MEASURE = 0.6, 0.85, 1.0
+_SEARCH, POLISH, MEASURE = 0.6, 0.85, 1.0
 
 
 class _Budget(NamedTuple):
@@ -57,34 +57,18 @@ def time_budget(seconds: Any) -> Iterator[None]:
 
 
 @contextmanager
-def finishing() -> Iterator[bool]:
-    """Let the last descent inside go on for longer than searches may; gives whether these ran out of time.
+def until(share: float) -> Iterator[bool]:
+    """Let loops inside go on until this share of the budget is spent; gives whether their time was over before.
 
-    >>> with time_budget(1e-9), finishing() as late:
-    ...     late
-    True
+    :data:`POLISH` is for the last descent, :data:`MEASURE` for what is measured of a finished network.
+
+    >>> with time_budget(1e-9), until(MEASURE) as late:
+    ...     late, passed()
+    (True, True)
     """
-    late = passed()
-    with _until(_POLISH):
+    late, budget = passed(), _BUDGET.get()
+    with _within(None if budget is None else budget._replace(share=share)):
         yield late
-
-
-@contextmanager
-def measuring() -> Iterator[None]:
-    """Let what is measured of a finished network go on until the whole budget is spent.
-
-    >>> with time_budget(1e-9), measuring():
-    ...     passed()
-    True
-    """
-    with _until(_MEASURE):
-        yield
-
-
-def _until(share: float) -> AbstractContextManager[None]:
-    """Let loops inside go on until this share of the budget is spent."""
-    budget = _BUDGET.get()
-    return _within(None if budget is None else budget._replace(share=share))
 
 
 @contextmanager
