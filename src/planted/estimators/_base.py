@@ -125,9 +125,9 @@ class PlantedEstimator(Presented, BaseEstimator):
         """The survey of rows in memory in a form that a row of weight w and w equal rows have in common."""
         return looked
 
-    def _chosen(self, problem: Problem, method: Method) -> Problem:
+    def _chosen(self, problem: Problem) -> Problem:
         """The problem with everything chosen that a caller left open."""
-        method.check(problem)
+        self._method().check(problem)
         return problem
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Self:
@@ -292,7 +292,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         if several:
             problem = in_own_units(problem)
         LOG.info("fitting %s rows of %s inputs by %s", f"{n_rows:,}", looked.first.size, type(self).__name__)
-        problem = self._chosen(problem, self._method())
+        problem = self._chosen(problem)
         # What was left open may have decided the method.
         method = self._method()
         self.n_hidden_ = problem.n_hidden

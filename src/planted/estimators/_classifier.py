@@ -323,8 +323,8 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     def _method(self) -> Method:
         return label_method(getattr(self, "link_", self.link))
 
-    def _chosen(self, problem: Any, method: Method) -> Problem:
-        method.check(problem)
+    def _chosen(self, problem: Any) -> Problem:
+        self._method().check(problem)
         wide, biased, shaped = is_auto(self.n_hidden), is_auto(self.fit_bias), is_auto(self.activation)
         if wide or biased or shaped:
             key, choice_key = random.split(problem.key)

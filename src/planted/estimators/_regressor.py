@@ -166,7 +166,7 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     def _method(self) -> Method:
         return METHODS[self.method]
 
-    def _chosen(self, problem: Problem, method: Method) -> Problem:
+    def _chosen(self, problem: Problem) -> Problem:
         bias, intercept, skip = (None if is_auto(part) else bool(part) for part in self._parts())
         question = Question(
             activation=None if is_auto(self.activation) else problem.activation,
@@ -175,7 +175,7 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
             intercept=intercept,
             skip=skip,
         )
-        decision = decide(problem, method, question)
+        decision = decide(problem, self._method(), question)
         choice = decision.choice
         if choice is not None:
             self.choice_ = choice
