@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +26,8 @@ class _Budget(NamedTuple):
     share: float
 
 
-_BUDGET: ContextVar[_Budget | None] = ContextVar("planted_deadline", default=None)
+_ENDLESS = _Budget(0.0, math.inf, _SEARCH)
+_BUDGET = ContextVar("planted_deadline", default=_ENDLESS)
 
 
 def now() -> float:
@@ -52,7 +54,7 @@ def time_budget(seconds: Any) -> Iterator[None]:
         raise ValueError(
             f"time_budget must be a positive number of seconds or None, not {shortened(repr(seconds), 60)}"
         )
-    with _within(None if seconds is None else _Budget(now(), seconds, _SEARCH)):
+    with _within(_Budget(now(), math.inf if seconds is None else seconds, _SEARCH)):
         yield
 
 
@@ -66,13 +68,13 @@ def until(share: float) -> Iterator[bool]:
     ...     late, passed()
     (True, True)
     """
-    late, budget = passed(), _BUDGET.get()
-    with _within(None if budget is None else budget._replace(share=share)):
+    late = passed()
+    with _within(_BUDGET.get()._replace(share=share)):
         yield late
 
 
 @contextmanager
-def _within(budget: _Budget | None) -> Iterator[None]:
+def _within(budget: _Budget) -> Iterator[None]:
     token = _BUDGET.set(budget)
     try:
         yield
@@ -90,4 +92,4 @@ def passed(ahead: float = 0.0) -> bool:
     (False, True)
     """
     budget = _BUDGET.get()
-    return budget is not None and now() + ahead >= budget.began + budget.share * budget.seconds
+    return now() + ahead >= budget.began + budget.share * budget.seconds
