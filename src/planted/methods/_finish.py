@@ -99,10 +99,11 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         open_ += spare_neurons(errors, smaller, survey.X)
     in_turn = survey.complete and not exact
     neighbours = neighbours_correlation(network, data, intercept=intercept) if in_turn else 0.0
+    largest, counting = _of_rows(problem, network, data, exact)
     facts = Facts(
         relative_loss=relative,
-        largest_residual=worst_row(problem, network) if exact else np.inf,
-        counting_rows=_counting(problem, network, data, exact),
+        largest_residual=largest,
+        counting_rows=counting,
         n_parameters=needed,
         undetermined=limit.reason or undetermined or unknown,
         different_rows=round(data.number) if data.counted else len(data.y),
@@ -175,11 +176,16 @@ def _of_steps(problem: Problem, errors: Uncertainty, facts: Facts) -> tuple[Unce
     return errors, replace(facts, undetermined=limit.reason, remedy=limit.advice)
 
 
-def _counting(problem: Problem, network: Network, data: Observations, exact: bool) -> int:
-    """Rows that say something of the weights: without noise, the distinct inputs at which a neuron is active."""
+def _of_rows(problem: Problem, network: Network, data: Observations, exact: bool) -> tuple[float, int]:
+    """The largest residual of a row, where all are explained, and how many rows say something of the weights.
+
+    Without noise these are the distinct inputs at which a neuron is active.
+    """
+    largest = worst_row(problem, network) if exact else np.inf
     if not problem.survey.complete:
-        return problem.survey.n_rows
-    return round(data.number) if data.counted and not exact else counting_rows(network, problem.survey.X)
+        return largest, problem.survey.n_rows
+    counted = data.counted and not exact
+    return largest, round(data.number) if counted else counting_rows(network, problem.survey.X)
 
 
 def _without_biases(problem: Problem) -> str:
