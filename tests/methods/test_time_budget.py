@@ -47,14 +47,14 @@ def test_searches_polish_and_measurements_have_shares_of_the_budget(clock):
             (8.6, (True, True, False)),
         ]:
             clock.shows = seconds
-            with deadline.finishing() as late:
+            with deadline.until(deadline.POLISH) as late:
                 polished = deadline.passed()
-                with deadline.measuring():
+                with deadline.until(deadline.MEASURE):
                     measured = deadline.passed()
                 assert deadline.passed() == polished
             assert (late, polished, measured) == expected
         clock.shows = 10.0
-        with deadline.measuring():
+        with deadline.until(deadline.MEASURE):
             assert deadline.passed()
     assert not deadline.passed()
 
@@ -76,7 +76,7 @@ def test_neurons_are_taken_away_only_while_there_is_time(clock, monkeypatch):
     assert smaller.fewer_neurons(problem, wide, left, None).n_hidden == 1
     assert len(calls) == 3
     clock.shows = 0.0
-    with deadline.time_budget(1.0), deadline.measuring():
+    with deadline.time_budget(1.0), deadline.until(deadline.MEASURE):
         assert smaller.fewer_neurons(problem, wide, left, None).n_hidden == 2
         assert len(calls) == 5
         assert smaller.fewer_neurons(problem, wide, left, None) is None
@@ -93,7 +93,7 @@ def test_logistic_regression_beside_a_network_is_left_out_once_the_time_is_over(
         return slopes(*args)
 
     monkeypatch.setattr(logistic, "_slopes", slow)
-    with deadline.time_budget(1.0), deadline.measuring():
+    with deadline.time_budget(1.0), deadline.until(deadline.MEASURE):
         late = label_held_out(problem, network, 4)
     assert len(fits) == 3
     assert late["unmeasured"] == ("rivals",)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import erf, erfc
 
-from planted.numerics.elementwise import logistic, logistic_slope, softplus
+from planted.activations.elementwise import logistic, logistic_slope, softplus
 
 Function = Callable[[np.ndarray], np.ndarray]
 Orders = tuple[Function, Function, Function]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -294,11 +294,12 @@ def _table(
     return rows
 
 
-def assumptions_of(objective: Objective, params: Params) -> list[Assumption]:
+def assumptions_of(objective: Objective, params: Params, network: Any) -> list[Assumption]:
     """The table for an objective at a point: its rows, its activation, its constants, and the network of `params`.
 
     >>> from planted.objectives import PopulationSquared
-    >>> len(assumptions_of(PopulationSquared(Network(np.eye(2), np.ones(2))), np.eye(2))) > 5
+    >>> loss = PopulationSquared(Network(np.eye(2), np.ones(2)))
+    >>> len(assumptions_of(loss, np.eye(2), loss.network(np.eye(2)))) > 5
     True
     """
     whole = None if objective.rows is None else objective.rows.in_memory()
@@ -308,8 +309,7 @@ def assumptions_of(objective: Objective, params: Params) -> list[Assumption]:
         # Patches of a convolutional row are inputs side by side.
         X, weight = whole["x"].reshape(len(live), -1)[live], np.asarray(whole["weight"])[live]
     # The theorems are about one output.
-    single = "weights" in named(params) and np.ndim(named(params).get("output", objective.output)) <= 1
-    network = cast(Network | None, objective.network(params) if single else None)
-    rows = _table(X, network, objective.activation, weight=weight)
+    single = "weights" in named(params) and isinstance(network, Network) and network.output.ndim <= 1
+    rows = _table(X, network if single else None, objective.activation, weight=weight)
     rows += [] if objective.constants is None else _of_constants(objective.constants)
     return rows + list(score_assumptions(objective, params))

@@ -19,13 +19,14 @@ from planted.certificates._local_convergence import local_convergence
 from planted.certificates._on_kinks import on_kinks
 from planted.certificates._symmetries import Symmetry, flat_symmetries, kernel_direction, span
 from planted.certificates._teacher_distance import teacher_distance
-from planted.numerics.precision import float64, to_numpy
+from planted.numerics.precision import float64
 from planted.objectives import (
     DENSE_SIZE,
     Curvature,
     Flat,
     Hessian,
     Objective,
+    PairForm,
     Params,
     balance,
     flatten,
@@ -43,8 +44,8 @@ _ROUNDING = 1e-16
 class _Point:
     """The point in units of its own arrays or of its Hessian's entries, with what was measured there.
 
-    `slope` is the length of the gradient, `norm` that in the parameters' own units. Where it is finite, the Hessian and
-    its smallest eigenpair are there.
+    `slope` is the length of the gradient, `norm` that in the parameters' own units, `form` that of G, F and L. Where
+    the gradient is finite, the Hessian and its smallest eigenpair are there.
     """
 
     scaled: Flat
@@ -53,6 +54,9 @@ class _Point:
     size: float
     slope: float
     norm: float
+    kinks: Kinks
+    network: Any
+    form: PairForm | None
     hessian: Hessian | None = None
     curvature: Curvature | None = None
 
@@ -79,12 +83,15 @@ def _refuse_low_precision(objective: Objective, params: Params) -> None:
 
 @float64
 def _measure(objective: Objective, params: Params, dense_size: int, seed: int) -> _Point:
-    """Value, gradient and curvature at `params`: all that is asked of the objective's rows."""
-    checked = to_numpy(objective.check(params))
+    """Kinks, value, gradient and curvature at `params`: all that is asked of the objective's rows."""
+    kinks = find_kinks(objective, params)
+    checked = objective.checked(params)
     scaled = Flat(objective, checked, units_of(checked))
     value, gradient = scaled.value_and_gradient(scaled.start)
     slope, norm = float(np.linalg.norm(gradient)), float(np.linalg.norm(gradient / scaled.units))
-    point = _Point(scaled, value, gradient, float(np.linalg.norm(scaled.start)) or 1.0, slope, norm)
+    size = float(np.linalg.norm(scaled.start)) or 1.0
+    known = (kinks, objective.network(params), objective.pair_form())
+    point = _Point(scaled, value, gradient, size, slope, norm, *known)
     if not (np.isfinite(value) and np.isfinite(norm)):
         return point
     hessian = hessian_of(scaled, dense_size)
@@ -188,11 +195,10 @@ def certify(
         kind = certify(objective, params, tolerance=tolerance, dense_size=dense_size, seed=seed)
         return replace(kind, descent=proved)
     point = _measure(objective, params, dense_size, seed)
-    hessian, curvature, norm = point.hessian, point.curvature, point.norm
-    kinks = find_kinks(objective, params)
+    hessian, curvature, norm, kinks = point.hessian, point.curvature, point.norm, point.kinks
     # The theorems are about neurons.
     neurons = bool(np.size(named(params).get("weights", 1.0)))
-    rows = tuple(assumptions_of(objective, params)) if neurons else ()
+    rows = tuple(assumptions_of(objective, params, point.network)) if neurons else ()
     if hessian is None or curvature is None:
         reason = "non-smooth point: the gradient is not finite, as where a row of weights is zero"
         none = (float("nan"),) * 4
@@ -213,14 +219,15 @@ def certify(
             reason = f"{reason}; {kinks}"
         if known is not None:
             reason = f"{reason}; {known.reason}"
-        near = teacher_distance(objective, params) if kind in ("global minimum", "local minimum") else None
+        minimum = kind in ("global minimum", "local minimum")
+        near = teacher_distance(objective, params) if minimum and point.form is not None else None
         if near is not None:
             reason = f"{reason}; {near}"
         tree = None if direction is None else point.direction(direction)
         return Certificate(
             kind, reason, point.value, norm, reported, plain.eigenvalue, plain.residual, plain.norm,
             tree, decrease, flat, kinks, curvature.method, rows, known, plain.values, teacher_distance=near,
-            network=objective.network(params),
+            network=point.network,
         )  # fmt: skip
 
     scale = curvature.norm * point.size**2

@@ -28,7 +28,7 @@ import numpy as np
 from planted.certificates._filter_coverage import outside_theory
 from planted.inputs import white_coordinates
 from planted.networks import ConvNetwork
-from planted.numerics.precision import float64, to_jax
+from planted.numerics.precision import float64
 from planted.objectives import (
     ConvSquared,
     Objective,
@@ -117,7 +117,7 @@ def _on_data(objective: ConvSquared, params: Params, value: float, slope: float)
     network = objective.network(params)
     if not np.any(network.output) or not np.any(network.filter):
         return None
-    squares, spread, pairs = (float(part) for part in _row_moments(objective, to_jax(objective.check(params))))
+    squares, spread, pairs = (float(part) for part in _row_moments(objective, objective.checked(params)))
     if slope > _ERRORS * math.sqrt(squares / float(objective.rows.total_weight)) + 1e-12 * (value + spread):
         return None
 

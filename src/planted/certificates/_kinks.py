@@ -113,13 +113,13 @@ def find_kinks(objective: Objective, params: Params, tolerance: float = 1e-9) ->
     >>> find_kinks(Squared([[1.0, 1.0]], [0.0]), np.array([[1.0, 0.5]])).present
     False
     """
-    checked = objective.check(params)
-    if objective.model is None or not objective.model.activation.kinks:
+    checked = objective.checked(params)
+    activation = objective.activation
+    if objective.model is None or activation is None or not activation.kinks:
         return SMOOTH
     if not np.size(named(checked).get("weights", 1.0)):
         return SMOOTH
     fit = cast(Fit, objective)
-    activation = fit.activation
     if is_small(fit, checked):
         gaps = kink_distances(fit, checked, activation.kinks)
         neuron, best = int(gaps.min(axis=0).argmin()), float(gaps.min())

@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from planted.certificates._tangent import Tangent
-from planted.numerics.precision import to_numpy
 from planted.objectives import Dense, Fit, Objective, Params, SquaredError, flatten, unflatten
 from planted.rows import ArrayRows
 
@@ -134,7 +133,7 @@ def local_convergence(objective: Objective, params: Params, *, seed: int = 0) ->
     if why is not None:
         raise ValueError(why)
     assert isinstance(objective, Fit)
-    tangent = Tangent(objective, to_numpy(objective.check(params)))
+    tangent = Tangent(objective, objective.checked(params))
     least, largest, method = tangent.extremes(seed)
     extent, residual = tangent.extent(), float(np.linalg.norm(tangent.residual))
     wide = len(tangent.residual) <= tangent.size
@@ -273,7 +272,7 @@ def run_descent(
     if not certificate.proved:
         raise ValueError("nothing is proved of descent from this point, so that there is nothing to run")
     to_zero = certificate.target == "zero loss"
-    start = to_numpy(objective.check(params))
+    start = objective.checked(params)
     theta, values, distance = start, [], 0.0
     for _ in range(steps + 1):
         loss, gradient = objective.value_and_gradient(theta)

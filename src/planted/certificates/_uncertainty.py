@@ -33,7 +33,7 @@ from planted.certificates._ellipsoid import Ellipsoid
 from planted.certificates._unit_scale import unit_scaled
 from planted.networks import ConvNetwork, Network, grown
 from planted.numerics.decompositions import svd
-from planted.numerics.precision import float64, to_jax
+from planted.numerics.precision import float64
 from planted.objectives import (
     Fit,
     Likelihood,
@@ -349,13 +349,13 @@ def uncertainty(
     (True, True)
     """
     model = objective.model
-    given = model.canonical(named(objective.check(params)))
+    given = model.canonical(named(objective.checked(params)))
     network = model.network(given)
     if given.keys() != model.params(network).keys():
         raise ValueError(f"params has {sorted(given)}, but {sorted(model.params(network))} were fitted")
-    point, n, n_parameters = to_jax(given), float(objective.rows.total_weight), model.n_parameters(given)
-    curvature, gauge = np.asarray(curvature_matrix(objective, point)[0]), model.gauge(given)
-    loss = float(evaluate(objective, point)) if objective.loss.noisy else 0.0
+    n, n_parameters = float(objective.rows.total_weight), model.n_parameters(given)
+    curvature, gauge = np.asarray(curvature_matrix(objective, given)[0]), model.gauge(given)
+    loss = float(evaluate(objective, given)) if objective.loss.noisy else 0.0
     information = curvature
     if objective.ridge is not None:
         ridge = objective.canonical_ridge(given)
@@ -372,12 +372,12 @@ def uncertainty(
             noise = max(math.sqrt(2 * n * loss / max(n - inverse.rank, 1.0)), least_noise)
             covariance = noise**2 * covariance
         else:
-            products = np.asarray(residual_products(objective, point))
+            products = np.asarray(residual_products(objective, given))
             between = _noise_covariance(products, n, inverse.rank, least_noise)
             noise = np.sqrt(np.diagonal(between))
-            covariance = inverse.matrix @ np.asarray(noise_scores(objective, point, between)) @ inverse.matrix / n
+            covariance = inverse.matrix @ np.asarray(noise_scores(objective, given, between)) @ inverse.matrix / n
     if meat is None and (robust or class_weight is not None):
-        meat = score_matrix(objective, point, class_weight)
+        meat = score_matrix(objective, given, class_weight)
     if meat is not None:
         covariance = inverse.matrix @ np.asarray(meat) @ inverse.matrix / n
     # Entries that rounding explains are none.

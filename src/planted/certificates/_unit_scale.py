@@ -59,7 +59,7 @@ def unit_scaled(network: Network, scale: ArrayLike, uncertainty: Any = None) -> 
     size = np.where(np.asarray(scale, np.float64) > 0, scale, 1.0)
     degree = network.activation.homogeneity
     scaled = network.weights * size
-    norms = np.linalg.norm(scaled, axis=1) if degree is not None else np.ones(network.n_hidden)
+    norms = np.linalg.norm(scaled, axis=1) if degree is not None else np.ones(len(scaled))
     norms = np.where(norms > 0, norms, 1.0)
     arrays = network.arrays() | {"weights": scaled / norms[:, None]}
     arrays["output"] = network.output * norms ** (degree or 0)

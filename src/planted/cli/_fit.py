@@ -171,8 +171,8 @@ def fit(
     place = Place(data, target, features, engine, scheduler, checkpoint, resume, float32, table)
     remember_programs()
     with place.opened(conv, patch, patches, labels) as source, progress_bar(quiet) as bar:
-        estimator = _estimator(conv, labels, options | {"progress": bar})
         source.check_rows(data)
+        estimator = _estimator(conv, labels, options | {"progress": bar})
         _fit_quietly(estimator, source.X, source.y, **source.options)
     source.warn()
     made = Report(estimator, source.names, out, plot, intervals, report, source, began)

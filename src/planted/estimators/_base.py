@@ -35,7 +35,7 @@ from planted.methods import (
 )
 from planted.names import count_of
 from planted.numerics.deadline import time_budget
-from planted.numerics.precision import check_process, float64
+from planted.numerics.precision import float64
 from planted.numerics.progress import Progress, silent
 from planted.numerics.reading import brief_errors, shortened
 from planted.numerics.seeding import words_from
@@ -83,6 +83,7 @@ class PlantedEstimator(Presented, BaseEstimator):
     scales_targets = True
     """Whether a multiple of the targets is explained by the same neurons with other outputs."""
 
+    time_budget: Any
     random_state: Any
     progress: Any
     result_: Recovery
@@ -124,9 +125,9 @@ class PlantedEstimator(Presented, BaseEstimator):
         """The survey of rows in memory in a form that a row of weight w and w equal rows have in common."""
         return looked
 
-    def _chosen(self, problem: Problem, method: Method) -> Problem:
+    def _chosen(self, problem: Problem) -> Problem:
         """The problem with everything chosen that a caller left open."""
-        method.check(problem)
+        self._method().check(problem)
         return problem
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Self:
@@ -151,9 +152,8 @@ class PlantedEstimator(Presented, BaseEstimator):
         any order.
         """
         began = time.perf_counter()
-        check_process()
-        with brief_errors():
-            self._fit(X, y, sample_weight, options)
+        with brief_errors(), time_budget(self.time_budget):
+            self._fit(words_from(self.random_state), X, y, sample_weight, options)
         # What a caller waited for: choices, compilation and certificate included.
         self.result_ = replace(self.result_, seconds=time.perf_counter() - began)
         verdict = self.result_.verdict
@@ -162,31 +162,28 @@ class PlantedEstimator(Presented, BaseEstimator):
             warnings.warn(f"{verdict.status}: {verdict.reason}. {verdict.advice}", ConvergenceWarning, stacklevel=2)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, options: dict[str, Any]) -> None:
+    @float64
+    def _fit(self, key: np.ndarray, X: Any, y: Any, sample_weight: Any, options: dict[str, Any]) -> None:
         self._check_settings()
-        key = words_from(self.random_state)
         if self.progress is not None and not callable(self.progress):
             raise ValueError(f"progress must be a function or None, not {self.progress!r}")
         self._weighting = ""
         self._names, self.target_names_ = tuple(options.pop("names", ())), tuple(options.pop("targets", ()))
-        with time_budget(getattr(self, "time_budget", None)):
-            X, y, sample_weight = fitted_table(self, X, y, sample_weight, options)
-            if outside_memory(X):
-                if sample_weight is not None:
-                    raise TypeError(
-                        "row weights of rows outside memory belong to the rows: see planted.rows.block_rows"
-                    )
-                with text_labels_refused(self):
-                    self._fit_chunks(key, self._open(X, y), **options)
-            else:
-                for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
-                    check_meaning(name, value)
-                check_numbers("X", X)
-                if not is_classifier(self):
-                    check_targets(y)
-                if options:
-                    raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
-                self._fit_arrays(key, X, y, sample_weight)
+        X, y, sample_weight = fitted_table(self, X, y, sample_weight, options)
+        if outside_memory(X):
+            if sample_weight is not None:
+                raise TypeError("row weights of rows outside memory belong to the rows: see planted.rows.block_rows")
+            with text_labels_refused(self):
+                self._fit_chunks(key, self._open(X, y), **options)
+        else:
+            for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
+                check_meaning(name, value)
+            check_numbers("X", X)
+            if not is_classifier(self):
+                check_targets(y)
+            if options:
+                raise TypeError(f"fit takes X, y and sample_weight, not {', '.join(sorted(options))}")
+            self._fit_arrays(key, X, y, sample_weight)
 
     def _inputs(self, X: Any) -> np.ndarray:
         """Rows to predict from, in the form of those that were fitted."""
@@ -222,7 +219,6 @@ class PlantedEstimator(Presented, BaseEstimator):
         """Numbers for the targets of the rows that count."""
         return targets
 
-    @float64
     def _fit_chunks(
         self,
         key: np.ndarray,
@@ -296,7 +292,7 @@ class PlantedEstimator(Presented, BaseEstimator):
         if several:
             problem = in_own_units(problem)
         LOG.info("fitting %s rows of %s inputs by %s", f"{n_rows:,}", looked.first.size, type(self).__name__)
-        problem = self._chosen(problem, self._method())
+        problem = self._chosen(problem)
         # What was left open may have decided the method.
         method = self._method()
         self.n_hidden_ = problem.n_hidden
@@ -397,20 +393,6 @@ def checked_part(name: str, value: Any) -> None:
     """
     if not (is_auto(value) or isinstance(value, (bool, np.bool_))):
         raise ValueError(f"{name} must be True, False or 'auto', not {shortened(repr(value), 60)}")
-
-
-def checked_budget(seconds: Any) -> None:
-    """Raise a ValueError unless a time budget is None or a positive number of seconds.
-
-    >>> checked_budget(-1)
-    Traceback (most recent call last):
-    ValueError: time_budget must be a positive number of seconds or None, not -1
-    """
-    number = isinstance(seconds, (int, float, np.integer, np.floating)) and not isinstance(seconds, bool)
-    if seconds is not None and not (number and seconds > 0):
-        raise ValueError(
-            f"time_budget must be a positive number of seconds or None, not {shortened(repr(seconds), 60)}"
-        )
 
 
 def checked_width(n_hidden: Any) -> None:

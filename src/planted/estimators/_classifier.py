@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
-from planted.estimators._base import PlantedEstimator, checked_budget, checked_part, checked_width, is_auto
+from planted.estimators._base import PlantedEstimator, checked_part, checked_width, is_auto
 from planted.methods import (
     Choice,
     Free,
@@ -183,7 +183,6 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
 
     def _check_settings(self) -> None:
         checked_width(self.n_hidden)
-        checked_budget(self.time_budget)
         for kind, name, names in (
             ("link", self.link, ("auto", *LINKS)),
             ("loss", self.loss, LABEL_LOSSES),
@@ -324,8 +323,8 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
     def _method(self) -> Method:
         return label_method(getattr(self, "link_", self.link))
 
-    def _chosen(self, problem: Any, method: Method) -> Problem:
-        method.check(problem)
+    def _chosen(self, problem: Any) -> Problem:
+        self._method().check(problem)
         wide, biased, shaped = is_auto(self.n_hidden), is_auto(self.fit_bias), is_auto(self.activation)
         if wide or biased or shaped:
             key, choice_key = random.split(problem.key)

@@ -35,8 +35,8 @@ class Presented:
 
     def _evidence(self, X: np.ndarray, y: np.ndarray, **about: Any) -> Evidence:
         """What rows say of the network, in few numbers."""
-        network = displayed(self.result_.network, self.result_.uncertainty)
-        return evidence(network, X, y, labels=is_classifier(self), **about)
+        labels = is_classifier(self)
+        return evidence(displayed(self.result_.network, self.result_.uncertainty), X, y, labels=labels, **about)
 
     def _subject(self, **about: Any) -> Subject:
         """What a page shows, weights as :meth:`summary` has them."""

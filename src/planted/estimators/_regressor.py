@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
-from planted.estimators._base import LOG, PlantedEstimator, checked_budget, checked_part, checked_width, is_auto
+from planted.estimators._base import LOG, PlantedEstimator, checked_part, checked_width, is_auto
 from planted.inputs import InputLaw, check_inputs
 from planted.methods import METHODS, Choice, Free, Method, Problem, Question, assumed_inputs, decide, joined_rows
 from planted.names import unknown
@@ -124,7 +124,6 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
         checked_width(self.n_hidden)
         for name in ("fit_bias", "fit_intercept", "fit_skip"):
             checked_part(name, getattr(self, name))
-        checked_budget(self.time_budget)
         if not is_auto(self.activation):
             activations.get(self.activation)
         check_inputs(self.inputs)
@@ -167,7 +166,7 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
     def _method(self) -> Method:
         return METHODS[self.method]
 
-    def _chosen(self, problem: Problem, method: Method) -> Problem:
+    def _chosen(self, problem: Problem) -> Problem:
         bias, intercept, skip = (None if is_auto(part) else bool(part) for part in self._parts())
         question = Question(
             activation=None if is_auto(self.activation) else problem.activation,
@@ -176,7 +175,7 @@ class PlantedRegressor(RegressorMixin, PlantedEstimator):
             intercept=intercept,
             skip=skip,
         )
-        decision = decide(problem, method, question)
+        decision = decide(problem, self._method(), question)
         choice = decision.choice
         if choice is not None:
             self.choice_ = choice

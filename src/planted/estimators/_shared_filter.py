@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from planted import activations
 from planted.datasets import patch_to_image, to_patches
-from planted.estimators._base import MOST_NEURONS, PlantedEstimator, checked_budget
+from planted.estimators._base import MOST_NEURONS, PlantedEstimator
 from planted.estimators._values import check_numbers
 from planted.methods import FILTERS, FilterProblem, Method, Problem
 from planted.numerics.progress import Progress
@@ -106,7 +106,6 @@ class PlantedConvRegressor(RegressorMixin, PlantedEstimator):
         return tags
 
     def _check_settings(self) -> None:
-        checked_budget(self.time_budget)
         activations.get(self.activation)
         if count("n_filters", self.n_filters) > MOST_NEURONS:
             raise ValueError(f"n_filters is at most {MOST_NEURONS:,}, not {self.n_filters!r}")

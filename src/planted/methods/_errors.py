@@ -97,7 +97,7 @@ class Errors:
     def loose(self) -> int:
         """Neurons whose outputs are known so badly that the loss is no parabola within their errors."""
         known = self.uncertainty
-        if known is None or not known.determined or known.output is None:
+        if known is None or not known.determined or "output" not in known.errors:
             return 0
         size, error = (np.linalg.norm(np.atleast_2d(part["output"]), axis=0) for part in known.comparable)
         return int(np.sum(error > LOOSE * size))
@@ -109,13 +109,12 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
         scales = network.n_hidden if network.activation.homogeneity is not None else 0
         open_ = open_neurons(network, problem.survey.X, problem.names)
         return Errors(None, open_, problem.unknowns - scales)
-    least = rounding_noise(network, problem.survey.X, problem.survey.y)
     if problem.in_chunks:
         objective, few = problem.objective(_all_rows(problem, data)), problem.objective(problem.sample)
     else:
         # Equal rows are one observation each, whose weights have mean one.
         objective = few = smooth_objective(problem.on(Survey.of(data.X, data.y, data.weight)), network)
-    own = objective.model.params(network)
+    own, least = objective.model.params(network), rounding_noise(network, problem.survey.X, problem.survey.y)
     uneven = float("nan") if relative_loss <= EXACT else uneven_noise(data, network)
     weight = np.ones(len(data.y)) if data.weight is None else data.weight
     if relative_loss <= EXACT or not (data.unequal or uneven < UNEVEN):

@@ -28,7 +28,7 @@ from planted.methods._recovery import Recovery, Start
 from planted.methods._residual_test import residual_p_value
 from planted.methods._verdict import OUT_OF_TIME, Verdict, judge
 from planted.networks import ConvNetwork, counting_rows, largest_residual, off_kinks, rounding_noise
-from planted.numerics.deadline import finishing, passed
+from planted.numerics.deadline import POLISH, passed, until
 from planted.numerics.precision import float64
 from planted.objectives import ConvChart, ConvFilters, ConvSquared, Filters, SharedFilter, SquaredError
 from planted.rows import Rows, Survey
@@ -177,7 +177,7 @@ def recover_filter(problem: Any, start: Start, began: float) -> Recovery:
             progress=problem.progress,
         )  # fmt: skip
         network, loss, descents = chart.network(run.params), float(run.value), descents | {"all rows": run}
-    with finishing() as late:
+    with until(POLISH) as late:
         if late:
             network, run = polish(problem.objective(problem.sample), network)
             loss = float(run.value)

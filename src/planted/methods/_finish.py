@@ -29,7 +29,7 @@ from planted.methods._smaller import fewer_neurons
 from planted.methods._spare import spare_neurons
 from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.networks import Network, counting_rows, largest_residual, residual_sizes
-from planted.numerics.deadline import finishing, measuring
+from planted.numerics.deadline import MEASURE, POLISH, until
 from planted.numerics.precision import float64, to_jax
 from planted.objectives import residual_products, unflatten
 from planted.rows import ChunkedRows, Survey
@@ -52,7 +52,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     >>> recover(Problem.of(data.X, data.y, 2), Start(data.teacher, "squared"), time.perf_counter()).status
     'recovered'
     """
-    with finishing() as late:
+    with until(POLISH) as late:
         # A search that ran out of time has not polished its network.
         done = finish(problem, replace(start, loss=None) if late and problem.n_hidden else start)
     # What is measured of rows that fit in memory is measured there, however they were read.
@@ -87,7 +87,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
     p_value = np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept)
     # Of a misfit neither refits nor fewer neurons are asked for.
     structured = p_value < LEVEL
-    with measuring():
+    with until(MEASURE):
         refits = None if exact or structured else refits_of(problem, network, needed, few.n_rows)
         left, held = looked_at(refits or few, network, needed, intercept=intercept)
         unknown = "" if undetermined else unsettled(left, network, needed, errors, intercept)
@@ -99,10 +99,11 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         open_ += spare_neurons(errors, smaller, survey.X)
     in_turn = survey.complete and not exact
     neighbours = neighbours_correlation(network, data, intercept=intercept) if in_turn else 0.0
+    largest, counting = _of_rows(problem, network, data, exact)
     facts = Facts(
         relative_loss=relative,
-        largest_residual=worst_row(problem, network) if exact else np.inf,
-        counting_rows=_counting(problem, network, data, exact),
+        largest_residual=largest,
+        counting_rows=counting,
         n_parameters=needed,
         undetermined=limit.reason or undetermined or unknown,
         different_rows=round(data.number) if data.counted else len(data.y),
@@ -175,11 +176,16 @@ def _of_steps(problem: Problem, errors: Uncertainty, facts: Facts) -> tuple[Unce
     return errors, replace(facts, undetermined=limit.reason, remedy=limit.advice)
 
 
-def _counting(problem: Problem, network: Network, data: Observations, exact: bool) -> int:
-    """Rows that say something of the weights: without noise, the distinct inputs at which a neuron is active."""
+def _of_rows(problem: Problem, network: Network, data: Observations, exact: bool) -> tuple[float, int]:
+    """The largest residual of a row, where all are explained, and how many rows say something of the weights.
+
+    Without noise these are the distinct inputs at which a neuron is active.
+    """
+    largest = worst_row(problem, network) if exact else np.inf
     if not problem.survey.complete:
-        return problem.survey.n_rows
-    return round(data.number) if data.counted and not exact else counting_rows(network, problem.survey.X)
+        return largest, problem.survey.n_rows
+    counted = data.counted and not exact
+    return largest, round(data.number) if counted else counting_rows(network, problem.survey.X)
 
 
 def _without_biases(problem: Problem) -> str:

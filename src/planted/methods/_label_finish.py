@@ -13,7 +13,7 @@ from scipy.stats import chi2
 from planted.certificates import Uncertainty, leaving_neurons_open, uncertainty
 from planted.methods._collinear import dependence_advice
 from planted.methods._errors import PARAMETERS_WITH_ERRORS, left_open
-from planted.methods._facts import ACCURATE, LEVEL, UNKNOWN, Facts
+from planted.methods._facts import ACCURATE, LEVEL, LOOSE, UNKNOWN, Facts
 from planted.methods._label_causes import label_cause, squares_instead
 from planted.methods._label_held_out import label_held_out, label_refitted
 from planted.methods._label_runaway import Runaway, runaway
@@ -29,7 +29,7 @@ from planted.methods._verdict import OUT_OF_TIME, judge
 from planted.names import LABEL_LOSSES, count_of
 from planted.networks import Network, distinct_rows, off_kinks
 from planted.numerics import random
-from planted.numerics.deadline import finishing, measuring
+from planted.numerics.deadline import MEASURE, POLISH, until
 from planted.numerics.precision import float64
 from planted.solvers import Descent, sample_newton
 
@@ -46,7 +46,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     network, descents = start.network, dict(start.descents)
     params, value = problem.params(network), start.loss
     objective, survey = problem.objective(), problem.survey
-    with finishing() as late:
+    with until(POLISH) as late:
         # A search that ran out of time has not polished its network.
         if problem.in_chunks or late:
             few = problem.objective(problem.sample)
@@ -54,7 +54,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
             params, value, descents = run.params, float(run.value), descents | {"all rows": run}
             network = problem.network(params)
     errors = label_uncertainty(problem, params)
-    expected, needed, open_ = (np.nan, np.inf, "") if errors is None else _about(errors, problem)
+    expected, needed, known, open_ = (np.nan, np.inf, True, "") if errors is None else _about(errors, problem)
     dependence = dependence_advice(survey, problem.free, problem.names) if open_ else ""
     narrower = "n_hidden" not in problem.compared
     limit = limit_of(survey.X, errors, labels=True, fewer=narrower) if open_ and not dependence else Limit()
@@ -70,14 +70,14 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
     endless = bool(why) or limit.endless
     settled = off is None and not endless
     held: dict[str, Any] = {}
-    with measuring():
+    with until(MEASURE):
         if settled or problem.alpha:
             held = label_held_out(problem, network, numbers)
         elif not endless and not late:
             held = label_refitted(problem.on_sample(), records("labels")[start.method])
         # A width that was compared has been paid for, and the comparison says what ties with it.
-        asked = held and (settled or problem.alpha) and narrower
-        smaller = fewer_label_neurons(problem, network, errors) if asked else network
+        asked = held and (settled or problem.alpha) and narrower and not known
+        smaller = fewer_label_neurons(problem, network) if asked else network
     enough = 0 if smaller is None or smaller is network else smaller.n_hidden
     if smaller is None:
         held["unmeasured"] = (*held.get("unmeasured", ()), "fewer")
@@ -232,12 +232,15 @@ def brier(probability: np.ndarray, y: np.ndarray, weight: np.ndarray | None = No
     return float(np.average(np.sum(probability**2, axis=1) - 2 * own + 1, weights=weight))
 
 
-def _about(errors: Uncertainty, problem: LabelProblem) -> tuple[float, float, str]:
-    """The expected relative error of the weights, rows for an accurate one, and what rows leave open, in words."""
+def _about(errors: Uncertainty, problem: LabelProblem) -> tuple[float, float, bool, str]:
+    """The expected relative error of the weights, rows for an accurate one, whether each neuron's are known to a third
+    of their size, and what rows leave open, in words.
+    """
     open_ = "" if errors.determined else left_open(errors, names=problem.names, X=problem.survey.X)
     if not problem.n_hidden:
-        return np.nan, np.inf, open_
-    return errors.expected_error, errors.rows_for(ACCURATE), open_
+        return np.nan, np.inf, True, open_
+    known = errors.determined and errors.relative_error < LOOSE
+    return errors.expected_error, errors.rows_for(ACCURATE), known, open_
 
 
 def _undetermined(given: LabelProblem, alpha: float, why: str, off: Runaway | None, open_: str) -> str:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.certificates import Uncertainty
-from planted.methods._facts import LOOSE, TESTED_ROWS
+from planted.methods._facts import TESTED_ROWS
 from planted.methods._label_held_out import losses_left_out, predicts_better
 from planted.methods._label_quick import descended
 from planted.methods._labels import LabelProblem
@@ -16,22 +15,20 @@ from planted.networks import Network
 from planted.numerics.deadline import passed
 
 
-def fewer_label_neurons(problem: LabelProblem, network: Network, errors: Uncertainty | None) -> Network | None:
+def fewer_label_neurons(problem: LabelProblem, network: Network) -> Network | None:
     """The network of fewest neurons, at least one, that predicts labels left out as well: the given one if none does.
 
-    Nothing is tried where weights are known to a third of their size, or where there are no errors. None where a time
-    budget is spent before.
+    None where a time budget is spent before.
 
     >>> rng = np.random.default_rng(0)
     >>> X, small = rng.standard_normal((800, 2)), Network([[2.0, 0.0]], [3.0], "tanh")
     >>> y = (rng.random(800) < 1 / (1 + np.exp(-small.predict(X)))).astype(float)
     >>> problem = LabelProblem.of(X, y, 2, "tanh", link="logit")
     >>> wide = Network([[2.0, 0.0], [2.0, 0.1]], [1.0, 2.0], "tanh")
-    >>> from planted.methods._label_finish import label_uncertainty
-    >>> fewer_label_neurons(problem, wide, label_uncertainty(problem, problem.params(wide))).n_hidden
+    >>> fewer_label_neurons(problem, wide).n_hidden
     1
     """
-    if errors is None or network.n_hidden < 2 or (errors.determined and errors.relative_error < LOOSE):
+    if network.n_hidden < 2:
         return network
     sample: Any = problem.on_sample()
     n = len(sample.survey.y)

@@ -156,7 +156,8 @@ class LabelProblem(Problem):
 
     def likelihood(self, rows: Rows) -> Any:
         """−mean log P(y | x), without a penalty."""
-        return (Likelihood if self.link == "mean" else Fit).composed(rows, self.model, self.cross_entropy)
+        loss = self.cross_entropy
+        return (Likelihood if self.link == "mean" else Fit).composed(rows, self.model, loss)
 
     def quadratic(self, rows: Rows) -> Squared:
         """The quadratic loss of eq. 2: the squared loss with outputs fixed at 1/k."""

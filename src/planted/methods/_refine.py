@@ -135,9 +135,8 @@ def finish(problem: Problem, start: Start) -> Refined:
             return Refined(network, start.loss, start.descents)
         again = refine(problem, network)
         return replace(again, descents=start.descents | again.descents)
+    enough, params = _ROUNDING * problem.energy, problem.params(start.network)
     loss, few = problem.objective(), problem.objective(problem.sample)
-    params = problem.params(start.network)
-    enough = _ROUNDING * problem.energy
     if sum(np.size(leaf) for leaf in params.values()) > _DENSE_PARAMETERS_IN_CHUNKS:
         run = lbfgs(loss, params, steps=1000, tolerance=1e-12, target=enough, progress=problem.progress)
     else:

@@ -7,7 +7,8 @@ one another, or a mean, a linear function or fewer neurons that predict rows lef
 "misfit": structure is left, or the mean is better: an intercept, the activation, the width, the search, or rows that
 come from something else.
 
-Every sentence of a verdict stands in this file, every threshold in :mod:`planted.methods._facts`.
+Every sentence of a verdict stands in this file, those about what is behind a misfit in
+:mod:`planted.methods._verdict_causes`, and every threshold in :mod:`planted.methods._facts`.
 """
 
 from __future__ import annotations
@@ -21,16 +22,15 @@ from planted.methods._facts import (
     EXACT,
     LEVEL,
     MARGIN,
-    NEARLY,
     PRECISE,
     ROUNDED,
     SPARE,
     TELLING_ROWS,
     WORTH,
-    Cause,
     Facts,
 )
-from planted.methods._listing import REFITTED, gain, listed
+from planted.methods._listing import gain
+from planted.methods._verdict_causes import cause_of, nothing_better, refitted, units, untried
 from planted.names import count_of
 
 STATUSES = ("recovered", "estimated", "ambiguous", "misfit")
@@ -66,7 +66,6 @@ _UNMEASURED = {
     "rivals": "whether logistic regression predicts as well",
     "fewer": "whether fewer neurons would do",
 }
-_APPROXIMATE = "Take the network as an approximation, or use another kind of model."
 _NOTHING = "nothing that was tried explains held-out rows clearly better than {}"
 _WITHOUT_NEURONS = {
     "linear": "one linear function explains this, no neuron is needed",
@@ -116,7 +115,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     if (not facts.explained and facts.structure) or (tested and facts.p_value < LEVEL):
         evidence = "" if facts.explained else facts.structure
         evidence = evidence or f"the residuals have structure (p = {facts.p_value:.1g}, level {LEVEL:g})"
-        cause, advice = _cause(facts) if not facts.without_neurons else _nothing_better(facts)
+        cause, advice = cause_of(facts) if not facts.without_neurons else nothing_better(facts)
         if _linear_as_well(facts):
             cause, advice = _WITHOUT_NEURONS["linear"], "Use linear regression."
         share = _share(facts)
@@ -141,7 +140,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
             return (
                 "ambiguous",
                 f"{left}, but the rows do not determine the weights: {facts.undetermined}; {facts.cause.value} neurons "
-                f"explain as much with fewer numbers ({_refitted(facts, facts.cause)})",
+                f"explain as much with fewer numbers ({refitted(facts, facts.cause)})",
                 f"Try activation='{facts.cause.value}'.",
             )
         return (
@@ -198,7 +197,7 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         rest = "there are too few rows to test what is left"
     noise = f"; {facts.noise}" if facts.noise else ""
     noise += f"; the rows determine the weights {facts.given}" if facts.given else ""
-    others = _others(facts)
+    others = untried(facts)
     advice = "" if facts.labels or not others else f"If the data has no noise, try {' or '.join(others)}."
     advice = facts.remedy or advice
     return "estimated", f"{_share(facts)}; {rest}{noise}", advice
@@ -251,12 +250,6 @@ def _apart(facts: Facts) -> str:
     return f"Give what neighbouring rows have in common{comma} {common} as an input, or rows that are further apart."
 
 
-def _others(facts: Facts) -> list[str]:
-    """What may be tried that no comparison has."""
-    words = {"n_hidden": f"more {_units(facts)}", "activation": "another activation"}
-    return [phrase for name, phrase in words.items() if name not in facts.compared]
-
-
 def _share(facts: Facts) -> str:
     """How much the network explains, in words."""
     explains = 100 * (1 - facts.relative_loss)
@@ -271,7 +264,7 @@ def _or_fewer(facts: Facts, words: str) -> str:
     """`words`, and fewer neurons, or filters, where there are several; not where labels were compared with fewer."""
     if facts.n_hidden <= 1 or (facts.labels and "n_hidden" in facts.compared):
         return words
-    return f"{words.removeprefix('or ')}, or ask for fewer {_units(facts)}"
+    return f"{words.removeprefix('or ')}, or ask for fewer {units(facts)}"
 
 
 def _or_enough(facts: Facts, words: str) -> str:
@@ -279,11 +272,6 @@ def _or_enough(facts: Facts, words: str) -> str:
     if facts.filters:
         return _or_fewer(facts, words)
     return f"{words}, or ask for n_hidden={facts.enough_neurons}" if facts.enough_neurons else words
-
-
-def _units(facts: Facts) -> str:
-    """What a width is a number of."""
-    return "filters" if facts.filters else "neurons"
 
 
 def _simpler(facts: Facts) -> tuple[str, str] | None:
@@ -359,92 +347,4 @@ def _dependence(facts: Facts) -> str:
     return (
         "neither a linear function nor the test of what is left shows a dependence on the inputs, and as far as these "
         "can tell there is only noise"
-    )
-
-
-def _cause(facts: Facts) -> tuple[str, str]:
-    """What is behind a misfit, and what to try."""
-    cause = facts.cause
-    if cause is None:
-        return _likely_cause(facts)
-    measure = "explained deviance" if facts.labels else "R²"
-    instead = f"{measure} {gain(cause.after)} instead of {gain(cause.before)}, {REFITTED}"
-    if cause.kind == "search":
-        return f"the search failed: a new run with the same settings has {instead}", "Try another random_state."
-    if cause.kind == "intercept":
-        part = {"intercept": "an intercept is", "bias": "biases are", "skip": "a linear part is"}[cause.value]
-        with_it = "them" if cause.value == "bias" else "it"
-        return f"{part} missing: with {with_it} the fit has {instead}", f"Try fit_{cause.value}=True."
-    if cause.kind == "link":
-        return f"probabilities are no means of neurons: log-odds have {instead}", f"Try link='{cause.value}'."
-    if cause.kind == "links":
-        return (
-            f"probabilities are no means of neurons: log-odds of {cause.value} neurons have {instead}",
-            f"Try link='logit', n_hidden={cause.value} and fit_bias=True.",
-        )
-    if cause.kind == "activation":
-        return f"the activation is wrong: {cause.value} has {instead}", f"Try activation='{cause.value}'."
-    if cause.kind == "parts":
-        several = f"{cause.value} neurons, biases and an intercept"
-        return (
-            f"several things are missing: {several} together have {instead}",
-            f"Try n_hidden={cause.value} or more, fit_bias=True and fit_intercept=True.",
-        )
-    if cause.kind == "filters":
-        return f"there are too few filters: {cause.value} have {instead}", f"Try n_filters={cause.value} or more."
-    if cause.kind == "width":
-        return f"the width is too small: {cause.value} neurons have {instead}", f"Try n_hidden={cause.value} or more."
-    parts = "an intercept, biases or a linear part"
-    others = f"more {_units(facts)}"
-    tried = ["a new search", "biases or an intercept" if facts.labels else parts, "another activation", others]
-    none = f"neither {', nor '.join(tried[:1] + tried[1 + facts.filters :])} explain clearly more"
-    if cause.before < NEARLY and not facts.labels:
-        return (
-            f"{none}, but so little of the held-out rows is left ({cause.before:.0e} of the variance) that the search "
-            "may have ended next to the network that made them",
-            "Try another random_state or more rows, or take the network as an approximation.",
-        )
-    if facts.neighbours or facts.far_rows:
-        so = "" if facts.neighbours else ": a few rows far off hide what is missing, if anything is"
-        return f"{none} (at best {_refitted(facts, cause)}){so}", _APPROXIMATE if facts.in_order else ""
-    so = "): the rows hardly come from such a network"
-    if cause.after < (1 - WORTH) * cause.before:
-        so = ", a difference within its error): these rows are too few to tell what is missing"
-    return (
-        f"{none} (at best {_refitted(facts, cause)}{so}",
-        _APPROXIMATE,
-    )
-
-
-def _refitted(facts: Facts, cause: Cause) -> str:
-    """Scores of the best other fit and of the network, in words."""
-    measure = "explained deviance" if facts.labels else "R²"
-    return f"{measure} {gain(cause.after)}, this network {gain(cause.before)}, {REFITTED}"
-
-
-def _nothing_better(facts: Facts) -> tuple[str, str]:
-    """What is said of a linear function, or a constant, that leaves structure though it was chosen."""
-    what = "this linear function" if facts.without_neurons == "linear" else "their mean"
-    return (
-        f"nothing that was compared explains held-out rows clearly better than {what}",
-        "Take it as an approximation, or use another kind of model.",
-    )
-
-
-def _likely_cause(facts: Facts) -> tuple[str, str]:
-    """What is likelier behind a misfit where nothing else was fitted."""
-    others = _others(facts)
-    if facts.labels or facts.agreeing_runs is None:
-        causes = [*reversed(others), "a failed search"]
-        return listed(causes), f"Try {listed([*reversed(others), 'another random_state'])}."
-    if facts.agreeing_runs > 1:
-        runs = f"{facts.agreeing_runs} independent runs of the search ended in the same place"
-        if not others:
-            return f"{runs}, so the rows hardly come from such a network", "Use another kind of model."
-        likelier = " or ".join(reversed(others))
-        verb = "are" if len(others) > 1 else "is"
-        return f"{runs}, so {likelier} {verb} likelier than a failed search", f"Try {likelier}."
-    return (
-        "independent runs of the search ended in different places, so a failed search is likely",
-        f"Try {listed(['another random_state', 'more rows', *others])}.",
     )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from planted.numerics.reading import shortened
 
 # Shares of a budget after which no search goes on, after which nothing is polished further, and after which nothing is
 # measured that a verdict can do without.
-_SEARCH, _POLISH, _MEASURE = 0.6, 0.85, 1.0
+_SEARCH, POLISH, MEASURE = 0.6, 0.85, 1.0
 
 
 class _Budget(NamedTuple):
@@ -21,7 +26,8 @@ class _Budget(NamedTuple):
     share: float
 
 
-_BUDGET: ContextVar[_Budget | None] = ContextVar("planted_deadline", default=None)
+_ENDLESS = _Budget(0.0, math.inf, _SEARCH)
+_BUDGET = ContextVar("planted_deadline", default=_ENDLESS)
 
 
 def now() -> float:
@@ -30,52 +36,45 @@ def now() -> float:
 
 
 @contextmanager
-def time_budget(seconds: float | None) -> Iterator[None]:
+def time_budget(seconds: Any) -> Iterator[None]:
     """Let searches inside end after six tenths of so many seconds, so that there is time to finish what they found.
 
-    None sets no limit.
+    None sets no limit; what is neither None nor a positive number raises a ValueError.
 
-    >>> with time_budget(0.0):
+    >>> with time_budget(1e-9):
     ...     passed()
     True
+    >>> with time_budget(-1):
+    ...     pass
+    Traceback (most recent call last):
+    ValueError: time_budget must be a positive number of seconds or None, not -1
     """
-    with _within(None if seconds is None else _Budget(now(), seconds, _SEARCH)):
+    number = isinstance(seconds, (int, float, np.integer, np.floating)) and not isinstance(seconds, bool)
+    if seconds is not None and not (number and seconds > 0):
+        raise ValueError(
+            f"time_budget must be a positive number of seconds or None, not {shortened(repr(seconds), 60)}"
+        )
+    with _within(_Budget(now(), math.inf if seconds is None else seconds, _SEARCH)):
         yield
 
 
 @contextmanager
-def finishing() -> Iterator[bool]:
-    """Let the last descent inside go on for longer than searches may; gives whether these ran out of time.
+def until(share: float) -> Iterator[bool]:
+    """Let loops inside go on until this share of the budget is spent; gives whether their time was over before.
 
-    >>> with time_budget(0.0), finishing() as late:
-    ...     late
-    True
+    :data:`POLISH` is for the last descent, :data:`MEASURE` for what is measured of a finished network.
+
+    >>> with time_budget(1e-9), until(MEASURE) as late:
+    ...     late, passed()
+    (True, True)
     """
     late = passed()
-    with _until(_POLISH):
+    with _within(_BUDGET.get()._replace(share=share)):
         yield late
 
 
 @contextmanager
-def measuring() -> Iterator[None]:
-    """Let what is measured of a finished network go on until the whole budget is spent.
-
-    >>> with time_budget(0.0), measuring():
-    ...     passed()
-    True
-    """
-    with _until(_MEASURE):
-        yield
-
-
-def _until(share: float) -> AbstractContextManager[None]:
-    """Let loops inside go on until this share of the budget is spent."""
-    budget = _BUDGET.get()
-    return _within(None if budget is None else budget._replace(share=share))
-
-
-@contextmanager
-def _within(budget: _Budget | None) -> Iterator[None]:
+def _within(budget: _Budget) -> Iterator[None]:
     token = _BUDGET.set(budget)
     try:
         yield
@@ -93,4 +92,4 @@ def passed(ahead: float = 0.0) -> bool:
     (False, True)
     """
     budget = _BUDGET.get()
-    return budget is not None and now() + ahead >= budget.began + budget.share * budget.seconds
+    return now() + ahead >= budget.began + budget.share * budget.seconds

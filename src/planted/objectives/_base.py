@@ -97,9 +97,8 @@ class Objective(Pytree, ABC):
         """Hessian times each of `directions`, stacked along a leading axis."""
         return jax.vmap(lambda direction: self.traced_hvp(params, direction))(directions)
 
-    @float64
-    def check(self, params: Params) -> Params:
-        """`params` as float64 arrays, or a ValueError that says what is wrong with them."""
+    def checked(self, params: Params) -> Params:
+        """`params` as float64 arrays of NumPy, or a ValueError that says what is wrong with them."""
         arrays = {}
         for name, value in named(params).items():
             if getattr(value, "dtype", np.float64) == np.float32:
@@ -111,7 +110,12 @@ class Objective(Pytree, ABC):
             if not np.all(np.isfinite(arrays[name])):
                 raise ValueError(f"{name} holds NaN or infinite values")
         self.check_shapes(arrays)
-        return to_jax(arrays if isinstance(params, dict) else arrays["weights"])
+        return arrays if isinstance(params, dict) else arrays["weights"]
+
+    @float64
+    def check(self, params: Params) -> Params:
+        """The same as arrays of JAX."""
+        return to_jax(self.checked(params))
 
     def check_shapes(self, arrays: dict[str, np.ndarray]) -> None:
         """Raise a ValueError unless `arrays`, by name, have the shapes this objective takes."""
@@ -165,23 +169,23 @@ class Objective(Pytree, ABC):
     @float64
     def value(self, params: Params) -> float:
         """The objective at `params`."""
-        return float(evaluate(self, self.check(params)))
+        return float(evaluate(self, self.checked(params)))
 
     @float64
     def gradient(self, params: Params) -> Params:
         """Its gradient, of the same structure as `params`."""
-        return to_numpy(evaluate_with_gradient(self, self.check(params))[1])
+        return to_numpy(evaluate_with_gradient(self, self.checked(params))[1])
 
     @float64
     def value_and_gradient(self, params: Params) -> tuple[float, Params]:
         """Both at the cost of the gradient."""
-        value, gradient = evaluate_with_gradient(self, self.check(params))
+        value, gradient = evaluate_with_gradient(self, self.checked(params))
         return float(value), to_numpy(gradient)
 
     @float64
     def hvp(self, params: Params, direction: Params) -> Params:
         """Hessian at `params` times `direction`, which has the structure of `params`."""
-        params, direction = self.check(params), self.check(direction)
+        params, direction = self.checked(params), self.checked(direction)
         if jax.tree.map(jnp.shape, params) != jax.tree.map(jnp.shape, direction):
             raise ValueError("direction must have the same shapes as params")
         return to_numpy(hessian_product(self, params, direction))
@@ -192,7 +196,7 @@ class Objective(Pytree, ABC):
 
         A dict is flattened by sorted names, each array row by row.
         """
-        checked = self.check(params)
+        checked = self.checked(params)
         if is_small(self, checked, HESSIAN_WORK):
             matrix = host_hessian(self, checked)
             return (matrix + matrix.T) / 2

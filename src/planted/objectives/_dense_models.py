@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from planted import activations
 from planted.activations import Activation
 from planted.networks import Network
-from planted.numerics.precision import float64, to_jax
+from planted.numerics.precision import float64
 from planted.objectives._models import (
     Model,
     Params,
@@ -71,7 +71,7 @@ class Dense(Model):
     ) -> None:
         self.activation = activations.get(activation)
         # A JAX array keeps its precision, and may be traced.
-        self.output = output if output is None or isinstance(output, jax.Array) else float64(to_jax)(output)
+        self.output = output if output is None or isinstance(output, jax.Array) else np.asarray(output, float)
         self.bias, self.intercept, self.skip = bool(bias), bool(intercept), bool(skip)
         self.n_outputs = n_outputs if self.output is None else (None, *self.output.shape[:-1])[-1]
         self.centred = bool(centred)

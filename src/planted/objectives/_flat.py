@@ -13,6 +13,8 @@ from planted.objectives._host import is_small
 from planted.objectives._host import value_and_gradient as host_value_and_gradient
 from planted.objectives._models import flatten
 
+_evaluated = float64(evaluate_with_gradient)
+
 
 def unflatten(vector: Any, like: Params) -> Params:
     """A vector (p,) cut into arrays of the shapes of `like`: the inverse of :func:`flatten`, traceable.
@@ -99,7 +101,7 @@ class Flat:
     def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         """f(s∘u) and s∘∇f(s∘u)."""
         self.evaluations += 1
-        evaluated = host_value_and_gradient if self._on_host else float64(evaluate_with_gradient)
+        evaluated = host_value_and_gradient if self._on_host else _evaluated
         value, gradient = evaluated(self.objective, self.params(vector, self.dtype))
         return float(value), self.units * flatten(gradient)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from planted.numerics.elementwise import logistic, logistic_slope
+from planted.activations.elementwise import logistic, logistic_slope
 from planted.objectives._losses import SMALLEST, BernoulliLogit, BernoulliMean, Loss, Softmax, SquaredError
 
 KNOWN: tuple[type[Loss], ...] = (SquaredError, BernoulliMean, BernoulliLogit, Softmax)

@@ -19,7 +19,7 @@ import numpy as np
 from planted.activations import Activation
 from planted.networks import ConvNetwork, Network
 from planted.numerics.decompositions import svd
-from planted.numerics.precision import float64, to_jax
+from planted.numerics.precision import float64
 from planted.numerics.pytrees import Pytree
 from planted.objectives._host_filters import FilterCoordinates
 from planted.objectives._paths import Arrays, Candidates
@@ -237,7 +237,7 @@ class Model(Pytree):
         """
         if not len(self.gauge(arrays)):
             return np.eye(len(flatten(arrays)))
-        leaves = _normalised_slope(self, to_jax(arrays))
+        leaves = _normalised_slope(self, dict(arrays))
         names, size = sorted(arrays), {name: value.size for name, value in arrays.items()}
         rows = [[np.asarray(leaves[a][b]).reshape(size[a], size[b]) for b in names] for a in names]
         return np.concatenate([np.concatenate(row, axis=1) for row in rows])

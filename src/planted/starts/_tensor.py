@@ -23,7 +23,7 @@ from planted.activations import Activation
 from planted.names import count_of
 from planted.numerics import random
 from planted.numerics.decompositions import svd
-from planted.numerics.precision import float64, to_jax
+from planted.numerics.precision import float64
 from planted.rows import ArrayRows, Rows, over_rows
 from planted.rows.moments import without_lower_parts
 from planted.starts._joint_diagonal import Decomposition, decompose
@@ -103,7 +103,7 @@ def invert_moment(function: Callable[[float], float], value: float, what: str) -
 
 def _third(index: int, split: bool, X: np.ndarray, y: np.ndarray) -> ArrayRows:
     part = slice(index, None, 3) if split else slice(None)
-    return ArrayRows(to_jax(X[part]), to_jax(y[part]))
+    return ArrayRows(np.asarray(X[part], np.float64), np.asarray(y[part], np.float64))
 
 
 _cleared = over_rows(without_lower_parts)
@@ -252,7 +252,7 @@ def start_from_moments(
     >>> from planted import activations, datasets
     >>> data = datasets.make_planted(20_000, 6, 2, activation="tanh", output=[1.0, 2.0], random_state=0)
     >>> with jax.enable_x64(True):
-    ...     rows = ArrayRows(to_jax(data.X), to_jax(data.y))
+    ...     rows = ArrayRows(data.X, data.y)
     >>> start_from_moments([rows], 20_000, 2, activations.get("tanh"), key=jax.random.key(0)).status
     'ok'
     """
