@@ -6,6 +6,7 @@ import pytest
 from planted import datasets, match
 from planted.methods import Problem, _screen_directions, _second_order
 from planted.methods._choose import _Contest, choose
+from planted.methods._facts import EXACT
 from planted.methods._question import Question
 from planted.methods.regression import expand
 
@@ -61,6 +62,14 @@ def test_starts_in_few_directions_end_where_two_agree(monkeypatch):
     tanh = next(family for family in contest.question.families(160) if family.name == "tanh")
     contest.path(tanh, 0).at(1)
     assert len(starts) == 2
+
+
+def test_a_neuron_that_few_directions_hardly_show_is_found():
+    """From directions of third moments alone one of three stays away; one neuron more brings it."""
+    data = datasets.make_planted(1600, 160, 3, activation="sigmoid", weights="gaussian", output="mixed", random_state=7)
+    contest = _Contest(Problem.of(data.X, data.y, 1), Question())
+    tanh = next(family for family in contest.question.families(160) if family.name == "tanh")
+    assert contest.path(tanh, 0).at(3).loss <= EXACT
 
 
 def test_a_fit_to_all_rows_is_made_once():

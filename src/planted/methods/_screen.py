@@ -17,6 +17,7 @@ from planted.methods._merge import merge
 from planted.methods._orient import orientation
 from planted.methods._problem import Free
 from planted.methods._screen_directions import directed_rows, glimpse
+from planted.methods._screen_odd import odd_rows
 from planted.methods._screen_rows import MANY_INPUTS, Fitted, Shape, Table
 from planted.methods._squares import square_rows
 from planted.numerics import random
@@ -108,20 +109,11 @@ class Path:
         return self._best(self._descend(hidden))
 
     def _directed(self, width: int, key: np.ndarray) -> np.ndarray:
-        """Hidden rows that begin in a few directions; odd neurons descend without a linear part first.
-
-        Their own linear parts are most of the targets. A linear part beside them lets them explain rows to fit in other
-        ways, of which a descent from directions that are only rough does not come out.
-        """
-        hidden = directed_rows(self._train(self.shape, width), width, self.shape.bias, key)
+        """Hidden rows that begin in a few directions; odd neurons descend without a linear part first."""
+        rows, bias = self._train(self.shape, width), self.shape.bias
         if self.shape.activation.centred_parity != "odd" or not self.shape.linear:
-            return hidden
-        alone = self._train(replace(self.shape, linear=False), width)
-        run = variable_projection(
-            alone, hidden, steps=_STEPS, target=_PROMISING * self.unit, decay=_DECAY, patience=_BRIEF,
-            progress=self.progress,
-        )  # fmt: skip
-        return run.params["rows"]
+            return directed_rows(rows, width, bias, key)
+        return odd_rows(rows, width, bias, key, target=_PROMISING * self.unit, progress=self.progress)
 
     @property
     def directed(self) -> bool:

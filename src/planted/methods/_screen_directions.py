@@ -115,12 +115,7 @@ def _best_of_several(small: SeparableRows, width: int, bias: bool, key: np.ndarr
         if bias:
             start = np.column_stack([start, _BIAS * random.normal(random.fold_in(one, 1), (len(start),))])
         run = variable_projection(some, start, steps=_STEPS, decay=_DECAY, patience=_PATIENCE)
-        hidden = run.params["rows"]
-        shift = hidden[:, rank] if bias else None
-        weights, _, shift = merge(
-            hidden[:, :rank], run.params["output"], shift, width, some.X[:, :rank], some.activation
-        )
-        start = weights if shift is None else np.column_stack([weights, shift])
+        start = joined(some, run.params["rows"], run.params["output"], width, bias)
         run = variable_projection(some, start, steps=_STEPS, decay=_DECAY, patience=_PATIENCE)
         agree = best is not None and abs(run.value - best.value) <= _AGREE * best.value
         best = run if best is None or run.value < best.value else best
@@ -129,6 +124,14 @@ def _best_of_several(small: SeparableRows, width: int, bias: bool, key: np.ndarr
     assert best is not None
     # A decay would hide that nothing is left.
     return dict(variable_projection(small, best.params["rows"], steps=_STEPS, patience=_PATIENCE).params)
+
+
+def joined(rows: SeparableRows, hidden: np.ndarray, output: np.ndarray, width: int, bias: bool) -> np.ndarray:
+    """Hidden rows (k, q), joined from those of a wider network with these outputs; biases come last."""
+    d = rows.X.shape[1] - bias
+    shift = hidden[:, d] if bias else None
+    weights, _, shift = merge(hidden[:, :d], output, shift, width, rows.X[:, :d], rows.activation)
+    return weights if shift is None else np.column_stack([weights, shift])
 
 
 def _lifted(hidden: np.ndarray, basis: np.ndarray, bias: bool) -> np.ndarray:
