@@ -488,7 +488,8 @@ def test_separable_labels_are_said_once_and_fitted(link):
     assert len(said) == 1
     assert est.result_.status == "ambiguous"
     assert est.alpha_ > 0
-    assert np.abs(est.network_.weights).max() < 100
+    # Of one neuron that is a probability held-out rows may ask for a weak penalty: labels there are told apart, too.
+    assert np.abs(est.network_.weights).max() < 1000
     assert est.score(X, y) > 0.97
     assert est.certificate_.kind in ("local minimum", "global minimum")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from planted.inputs import Gaussian
 from planted.methods._label_finish import recover_labels
-from planted.methods._label_penalty import ENDLESS, STRENGTHS, choose_alpha, diverged, endless, thirds, unbounded
+from planted.methods._label_penalty import ENDLESS, choose_alpha, diverged, endless, thirds, unbounded
 from planted.methods._label_runaway import runaway
 from planted.methods._label_search import gradient_descent, standardised
 from planted.methods._labels import LabelProblem
@@ -128,7 +128,7 @@ def _begun(given: LabelProblem, problem: LabelProblem, back: Callable[[Network],
     elif problem.alpha and not passed():
         details["unbounded"] = endless(problem, fitted_params, last.params)
     if details.get("unbounded") and not problem.alpha:
-        alpha, held_out = choose_alpha(problem, fitted_params, thirds(given), least=STRENGTHS[1])
+        alpha, held_out = choose_alpha(problem, fitted_params, thirds(given), positive=True)
         penalised = replace(problem, alpha=alpha)
         bounded = penalised.objective(in_memory(survey))
         near = lbfgs(bounded, problem.begin_at(weights), steps=_STEPS, tolerance=1e-9)
