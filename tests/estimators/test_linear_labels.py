@@ -151,6 +151,16 @@ def test_neurons_that_make_rows_held_out_no_likelier_do_not_pay_beside_a_linear_
     assert contest.pays(fewer, worse)
 
 
+def test_a_linear_function_of_noise_is_not_said_to_explain_it():
+    """Forty classes of two rows each leave no row to compare: nothing is known of rows left out."""
+    X = np.random.default_rng(3).standard_normal((80, 2))
+    est = PlantedClassifier(link="logit", activation="tanh", fit_bias=False, random_state=0).fit(X, np.arange(80) % 40)
+    assert (est.network_.n_hidden, est.result_.status) == (0, "ambiguous")
+    assert "whether this linear function says anything of rows left out was not measured" in est.result_.reason
+    with pytest.raises(ValueError, match="each of the 80 rows has a class of its own"):
+        PlantedClassifier(random_state=0).fit(X, np.arange(80))
+
+
 def test_a_linear_classifier_goes_through_every_command(linear, tmp_path, capsys):
     X, y, est = linear
     names = np.array(["no", "perhaps", "yes"])
