@@ -10,7 +10,7 @@ from planted import Network, PlantedClassifier
 from planted.cli._words import in_flags
 from planted.methods import Free, LabelProblem, choose_label_alpha
 from planted.methods._facts import Cause, Facts
-from planted.methods._label_finish import _other_penalty
+from planted.methods._label_finish import _penalty
 from planted.methods._label_held_out import predicts_better
 from planted.methods._label_penalty import choose_alpha, in_doubt, thirds, unbounded
 from planted.methods._label_search import standardised
@@ -161,7 +161,7 @@ def test_tables_of_candidates_say_that_they_are_of_penalised_fits():
 def test_a_penalty_is_advised_as_an_argument_that_can_be_given():
     X = np.random.default_rng(0).standard_normal((200, 2))
     problem = LabelProblem.of(X, (X[:, 0] > 0).astype(float), 1, "sigmoid")
-    assert _other_penalty(problem) == "keep weights finite with a penalty such as alpha=0.001"
-    assert _other_penalty(replace(problem, alpha=0.01)) == "ask for a stronger penalty, such as alpha=0.1"
-    sentence = in_flags(_other_penalty(replace(problem, loss="quadratic")))
+    assert _penalty(problem) == "keep weights finite with a penalty such as alpha=0.001"
+    assert _penalty(replace(problem, alpha=0.01)) == ""
+    sentence = in_flags(_penalty(replace(problem, loss="quadratic")))
     assert sentence == "keep weights finite with a penalty such as --alpha 0.001 and --loss likelihood"

@@ -134,19 +134,21 @@ def unbounded(problem: LabelProblem, network: Network) -> str:
     return ""
 
 
-def endless(problem: LabelProblem, fit: Fit, params: Any) -> str:
+def endless(problem: LabelProblem, fit: Fit, params: Any) -> tuple[str, Network]:
     """The same of a network that was fitted with a penalty: why rows would not keep weights finite without it.
 
-    `params` are its parameters, from which a descent without the penalty starts.
+    `params` are its parameters, from which a descent without the penalty starts; the network that this ends with is
+    returned too.
 
     >>> from planted.methods._label_search import compared
     >>> X = np.linspace(-1, 1, 30)[:, None]
     >>> problem = LabelProblem.of(X, (X[:, 0] > 0).astype(float), 1, "tanh", link="logit", alpha=0.1)
-    >>> endless(problem, compared, problem.params(Network([[1.0]], [1.0], "tanh")))
+    >>> endless(problem, compared, problem.params(Network([[1.0]], [1.0], "tanh")))[0]
     'the labels can be told apart without error, so no finite weights are likeliest'
     """
     bare = replace(problem, alpha=0.0)
-    return unbounded(bare, bare.network(fit(bare, params)))
+    network = bare.network(fit(bare, params))
+    return unbounded(bare, network), network
 
 
 def thirds(problem: LabelProblem) -> np.ndarray:
