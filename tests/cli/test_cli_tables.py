@@ -43,6 +43,16 @@ def test_semicolons_compression_and_upper_case(capsys, tmp_path):
     assert json.loads(out)["inputs"] == ["pay, net"]
 
 
+@pytest.mark.parametrize("header", ["", "age pay y\n"])
+def test_columns_aligned_by_spaces(header, capsys, tmp_path):
+    path, rows = tmp_path / "aligned.txt", np.column_stack([DATA.X, DATA.y])
+    path.write_text(header + "".join("  ".join(f"{value:24.17g}" for value in row) + " \n" for row in rows))
+    for engine in ("memory", "files"):
+        report = json.loads(run(capsys, "fit", path, *FAST, "--engine", engine)[1])
+        assert report["status"] == "recovered"
+        assert report["inputs"] == (["age", "pay"] if header else ["x0", "x1"])
+
+
 def test_standard_input(capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines(";").encode())))
     status, out, _ = run(capsys, "fit", "-", *FAST)

@@ -8,8 +8,11 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
-from planted import PlantedClassifier
+from planted import Network, PlantedClassifier
 from planted.cli import main
+from planted.methods import Free, LabelProblem, choose_label_network, label_linear
+from planted.methods._label_contest import Contest, Tried
+from planted.methods._logistic import logistic_regression
 
 SLOPES = np.array([[1.0, 0.0, -1.0], [-0.5, 0.8, 0.5], [-0.5, -0.8, 0.5]])
 BEGIN = np.array([0.2, 0.1, -0.3])
@@ -112,6 +115,50 @@ def test_labels_that_a_line_tells_apart_say_so_and_that_intervals_are_biased():
     assert "so that intervals are biased" in est.result_.reason
     if est.network_.n_hidden == 0:
         assert "one linear function explains this, no neuron is needed" in est.result_.reason
+
+
+def chosen(X, y):
+    """The choice between one linear function and one or two tanh neurons, and the problem."""
+    problem = LabelProblem.of(X, y.astype(float), 1, "tanh", link="logit", free=Free(intercept=True))
+    return choose_label_network([problem], [1, 2], [False, True], label_linear(problem)), problem
+
+
+def test_labels_that_one_linear_function_tells_apart_ask_for_no_neurons():
+    """Neurons, whose two layers share a penalty, are steeper at the weakest one, and had been chosen for that."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((1000, 2))
+    choice, problem = chosen(X, X @ rng.standard_normal(2) > 0.3)
+    assert choice.chosen.n_hidden == 0
+    assert logistic_regression(problem).alpha < 1e-6
+
+
+def test_neurons_are_taken_for_labels_that_they_alone_tell_apart():
+    X = np.random.default_rng(11).standard_normal((600, 2))
+    choice, _ = chosen(X, np.abs(X[:, 0]) > 0.7)
+    assert choice.chosen.n_hidden == 2
+
+
+def test_neurons_that_make_rows_held_out_no_likelier_do_not_pay_beside_a_linear_function():
+    """One of fewer numbers does not, and a network that pays beside other neurons alone is not asked."""
+    contest = Contest.of(LabelProblem.of(np.arange(60.0)[:, None], np.arange(60) % 2, 1, "tanh", link="logit"))
+    line, network = label_linear(contest.part), contest.tried(contest.part, Network([[1.0]], [1.0], "tanh")).network
+    shares = contest.losses_of_shares()
+    linear = Tried(line, network, shares, 0.6, shares - 0.3)
+    fewer, worse = (Tried(contest.part, network, shares, 0.5, shares - gain) for gain in (0.3, 0.29))
+    assert contest.likelier(fewer, linear)
+    assert not contest.pays(fewer, linear)
+    assert not contest.pays(worse, linear)
+    assert contest.pays(fewer, worse)
+
+
+def test_a_linear_function_of_noise_is_not_said_to_explain_it():
+    """Forty classes of two rows each leave no row to compare: nothing is known of rows left out."""
+    X = np.random.default_rng(3).standard_normal((80, 2))
+    est = PlantedClassifier(link="logit", activation="tanh", fit_bias=False, random_state=0).fit(X, np.arange(80) % 40)
+    assert (est.network_.n_hidden, est.result_.status) == (0, "ambiguous")
+    assert "whether this linear function says anything of rows left out was not measured" in est.result_.reason
+    with pytest.raises(ValueError, match="each of the 80 rows has a class of its own"):
+        PlantedClassifier(random_state=0).fit(X, np.arange(80))
 
 
 def test_a_linear_classifier_goes_through_every_command(linear, tmp_path, capsys):

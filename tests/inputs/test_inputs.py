@@ -322,3 +322,14 @@ def test_normality_is_accepted_for_correlated_gaussians():
     found = gaussianity(Gaussian([5.0, -100.0, 3.0], 1e4 * COV).sample(20_000, random_state=0))
     assert found.gaussian
     assert found.p_value > 0.001
+
+
+def test_a_constant_combination_of_inputs_is_found_whatever_rounding_makes_of_it():
+    """All columns of a one-hot encoding: of some of these tables Cholesky's last pivot is positive by rounding."""
+    rng = np.random.default_rng(0)
+    for levels in (4, 7):
+        for _ in range(20):
+            with pytest.raises(ValueError, match="a combination of inputs is constant"):
+                Gaussian.fit(np.eye(levels)[rng.integers(0, levels, 500)])
+    near = rng.standard_normal((500, 1))
+    Gaussian.fit(np.column_stack([near, near + 1e-5 * rng.standard_normal((500, 1))]))

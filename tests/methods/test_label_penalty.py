@@ -10,7 +10,7 @@ from planted import Network, PlantedClassifier
 from planted.cli._words import in_flags
 from planted.methods import Free, LabelProblem, choose_label_alpha
 from planted.methods._facts import Cause, Facts
-from planted.methods._label_finish import _other_penalty
+from planted.methods._label_finish import _penalty
 from planted.methods._label_held_out import predicts_better
 from planted.methods._label_penalty import choose_alpha, in_doubt, thirds, unbounded
 from planted.methods._label_search import standardised
@@ -35,7 +35,7 @@ def test_the_strength_does_not_depend_on_the_seed_nor_on_where_the_path_may_end(
     # Of strengths that predict alike the strongest is taken.
     assert alpha >= min(losses, key=losses.get)
     other = replace(problem, key=np.array([5, 6], np.uint32))
-    again, positive = choose_alpha(standardised(other)[0], logit.fitted_params, thirds(other), least=1e-6)
+    again, positive = choose_alpha(standardised(other)[0], logit.fitted_params, thirds(other), positive=True)
     assert again == alpha
     assert positive == pytest.approx({strength: loss for strength, loss in losses.items() if strength}, rel=1e-6)
 
@@ -115,7 +115,7 @@ def test_a_few_labels_of_a_rare_class_bound_no_weights_however_much_they_count()
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1000, 2))
     y = (rng.random(1000) > 1 / (1 + np.exp(-6 + 3 * np.tanh(2 * X[:, 0])))).astype(int)
-    est = PlantedClassifier(2, "relu", True, 0, 0, link="logit", class_weight="balanced").fit(X, y)
+    est = PlantedClassifier(2, "relu", True, 1, 0, link="logit", class_weight="balanced").fit(X, y)
     assert "hardly any label is in doubt where neuron" in est.result_.reason
     # They were 3,000, and larger the nearer the kink came to a row.
     assert np.abs(est.network_.predict(X)).max() < 50
@@ -155,13 +155,13 @@ def test_fewer_neurons_are_advised_where_they_predict_penalised_labels_as_well()
 def test_tables_of_candidates_say_that_they_are_of_penalised_fits():
     X = np.random.default_rng(0).standard_normal((90, 2))
     est = PlantedClassifier(1, link="logit", random_state=0).fit(X, X[:, 0] > 0)
-    assert est.choice_.reason.endswith("where weights have no end, compared with an ℓ2 penalty of 1e-06 or 0.001")
+    assert est.choice_.reason.endswith("where weights have no end, compared with an ℓ2 penalty of at most 0.001")
 
 
 def test_a_penalty_is_advised_as_an_argument_that_can_be_given():
     X = np.random.default_rng(0).standard_normal((200, 2))
     problem = LabelProblem.of(X, (X[:, 0] > 0).astype(float), 1, "sigmoid")
-    assert _other_penalty(problem) == "keep weights finite with a penalty such as alpha=0.001"
-    assert _other_penalty(replace(problem, alpha=0.01)) == "ask for a stronger penalty, such as alpha=0.1"
-    sentence = in_flags(_other_penalty(replace(problem, loss="quadratic")))
+    assert _penalty(problem) == "keep weights finite with a penalty such as alpha=0.001"
+    assert _penalty(replace(problem, alpha=0.01)) == ""
+    sentence = in_flags(_penalty(replace(problem, loss="quadratic")))
     assert sentence == "keep weights finite with a penalty such as --alpha 0.001 and --loss likelihood"

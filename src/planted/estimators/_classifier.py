@@ -260,6 +260,8 @@ class PlantedClassifier(ClassifierMixin, PlantedEstimator):
         """0, 1, … for the classes, which are those of rows with a positive weight."""
         classes, codes = np.unique(targets, return_inverse=True)
         self._set_classes(classes)
+        if 2 < len(classes) == len(targets):
+            raise ValueError(f"each of the {len(targets):,} rows has a class of its own: nothing can be learned of any")
         return codes.astype(np.float64)
 
     def _rows(self, rows: ChunkedRows, looked: Survey) -> tuple[ChunkedRows, Survey]:

@@ -20,6 +20,9 @@ from planted.numerics.precision import float64
 from planted.numerics.random import normal
 from planted.numerics.seeding import words_from
 
+# A pivot that is this small beside its variance, by the number of inputs, is rounding.
+_ROUNDING = 100 * np.finfo(np.float64).eps
+
 
 class Gaussian(Density):
     """x ~ N(mean, cov).
@@ -58,7 +61,10 @@ class Gaussian(Density):
         try:
             self._factor = np.linalg.cholesky(self.cov)
         except np.linalg.LinAlgError:
-            raise ValueError("cov must be positive definite: a combination of inputs is constant") from None
+            self._factor = np.zeros((d, d))
+        # Of a singular matrix rounding decides whether the last pivot is positive, and z would be rounding alone.
+        if np.any(np.diagonal(self._factor) ** 2 <= _ROUNDING * d * np.diagonal(self.cov)):
+            raise ValueError("cov must be positive definite: a combination of inputs is constant")
 
     @classmethod
     def fit(cls, X: ArrayLike) -> Gaussian:

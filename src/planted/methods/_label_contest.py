@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from planted.methods._label_penalty import separated
 from planted.methods._label_search import searched_rows
 from planted.methods._label_split import effective_rows, held_out, keyed_rows, standard_error
 from planted.methods._labels import LabelProblem, class_probabilities, cross_entropies
@@ -80,14 +81,18 @@ class Contest:
         """The standard error of that mean."""
         return standard_error(losses, self._weight, self._factor(self.problem.survey.y[self.test]))
 
-    def tried(self, asked: LabelProblem, network: Network) -> Tried:
-        """A network with its cost and its losses."""
+    def tried(self, asked: LabelProblem, network: Network, certain: bool = False) -> Tried:
+        """A network with its cost and its losses.
+
+        Rows fitted cost nothing where it tells them apart without error, or is `certain` to without its penalty: in the
+        limit of long weights they are as likely as can be, whatever the penalty that keeps weights finite takes.
+        """
         survey, part = self.problem.survey, self.part.survey
         fitted, rest = (
             cross_entropies(class_probabilities(network, X, asked.link), y)
             for X, y in ((part.X, part.y), (survey.X[self.test], survey.y[self.test]))
         )
-        fitted = fitted + self.price * asked.unknowns
+        fitted = (0.0 if certain or separated(asked, network) else 1.0) * fitted + self.price * asked.unknowns
         return Tried(asked, network, fitted, float(np.average(fitted, weights=part.weight)), np.minimum(rest, DEAREST))
 
     def pays(self, one: Tried, best: Tried) -> bool:
@@ -95,19 +100,17 @@ class Contest:
 
         Rows held out prefer it by more than two standard errors of the paired difference; or they do not speak against
         it by more than one, and the likelihood of the rows fitted pays log(n)/2 for every number more (Schwarz 1978).
-        It also has to be better there than the classes' shares.
+        It also has to be better there than the classes' shares. Neurons that make rows held out no likelier than one
+        linear function are not needed, even if they have fewer numbers.
         """
         gain, error = self.mean(best.losses - one.losses), self.error(best.losses - one.losses)
         taken = gain > STANDARD_ERRORS * error or self.likelier(one, best)
-        return taken and not self.lost(one)
+        needed = gain > 0 or not one.asked.n_hidden or best.asked.n_hidden > 0
+        return taken and needed and not self.lost(one)
 
     def likelier(self, one: Tried, best: Tried) -> bool:
         """Whether the likelihood of the rows fitted pays for a network's numbers, and rows held out allow it."""
         return self.apart(one, best) < 1.0 and one.cost < best.cost
-
-    def no_worse(self, one: Tried, best: Tried) -> bool:
-        """Whether rows held out are as likely as by the best one."""
-        return self.mean(one.losses) <= self.mean(best.losses)
 
     def lost(self, one: Tried) -> bool:
         """Whether rows held out prefer the shares that the classes have in the rows fitted."""

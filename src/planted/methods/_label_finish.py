@@ -145,7 +145,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         more = f"About {about:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.total_weight:,.0f}."
         verdict = verdict.advising(more if survey.total_weight < about < np.inf else "")
     elif verdict.status == "ambiguous" and not late and not facts.unbeaten and not enough:
-        verdict = verdict.advising(_endless_advice(problem, network, off, why) or verdict.advice)
+        verdict = verdict.advising(_endless_advice(problem, off, why) or verdict.advice)
     details = {name: value for name, value in (start.details | details).items() if name != "runaway"}
     return Recovery(
         network=network,
@@ -292,21 +292,21 @@ def _too_far(expected: float) -> str:
     return f"labels alone leave an expected relative weight error of {shown}, more than the weights themselves"
 
 
-def _endless_advice(problem: LabelProblem, network: Network, off: Runaway | None, why: str) -> str:
+def _endless_advice(problem: LabelProblem, off: Runaway | None, why: str) -> str:
     """What to do where the likelihood has no finite minimiser, one sentence; empty where it has one.
 
-    No penalty makes such labels determine their weights, and held-out rows have chosen one already.
+    No penalty makes such labels determine their weights, and held-out rows have chosen one already. Fewer neurons make
+    predictions worse where they are not known to predict rows left out as well.
     """
     if off is None:
         return "Give more rows." if why else ""
-    several = network.n_hidden > 1 and "n_hidden" not in problem.compared
-    return off.advice("ask for fewer neurons" if several else _other_penalty(problem))
+    return off.advice(_penalty(problem))
 
 
-def _other_penalty(problem: LabelProblem) -> str:
-    """Which penalty to ask for where there is none or another one, in words."""
+def _penalty(problem: LabelProblem) -> str:
+    """Which penalty to ask for where there is none, in words; a stronger one makes predictions worse."""
     if problem.alpha:
-        return f"ask for a stronger penalty, such as alpha={10 * problem.alpha:.1g}"
+        return ""
     return f"{PENALTY} and loss='likelihood'" if problem.loss == "quadratic" else PENALTY
 
 

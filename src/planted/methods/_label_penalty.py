@@ -18,6 +18,8 @@ from planted.numerics.deadline import passed
 
 STRENGTHS: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 """Strengths that alpha="auto" chooses from."""
+WEAKER: tuple[float, ...] = (1e-10, 1e-8)
+"""Those that one linear function is asked at as well: see :func:`strengths`."""
 ENDLESS = f"without a penalty weights grow beyond {DIVERGED:,.0f} times the inverse spread of their inputs"
 """Why labels were fitted with a penalty where no neuron runs off for ever."""
 MIDDLE = 1e-3
@@ -27,6 +29,21 @@ _PARTS = 3
 
 Fit = Callable[[LabelProblem, Any], Any]
 """From a problem and parameters to begin at, or None, to fitted parameters."""
+
+
+def strengths(problem: LabelProblem) -> tuple[float, ...]:
+    """Strengths that held-out rows choose from, none first.
+
+    Slopes of log-odds s = output · weight share a penalty that grows like |s|. That of one linear function, or of one
+    neuron that is a probability, grows like s²: where labels bound no slopes it needs weaker ones to be as steep.
+
+    >>> problem = LabelProblem.of(np.array([[-1.0], [1.0]]), np.array([0.0, 1.0]), 2, "tanh", link="logit")
+    >>> [len(strengths(replace(problem, n_hidden=k))) for k in (0, 1)]
+    [9, 7]
+    """
+    if problem.n_hidden == (problem.link == "mean"):
+        return (0.0, *WEAKER, *STRENGTHS[1:])
+    return STRENGTHS
 
 
 def separated(problem: LabelProblem, network: Network) -> bool:
@@ -117,19 +134,21 @@ def unbounded(problem: LabelProblem, network: Network) -> str:
     return ""
 
 
-def endless(problem: LabelProblem, fit: Fit, params: Any) -> str:
+def endless(problem: LabelProblem, fit: Fit, params: Any) -> tuple[str, Network]:
     """The same of a network that was fitted with a penalty: why rows would not keep weights finite without it.
 
-    `params` are its parameters, from which a descent without the penalty starts.
+    `params` are its parameters, from which a descent without the penalty starts; the network that this ends with is
+    returned too.
 
     >>> from planted.methods._label_search import compared
     >>> X = np.linspace(-1, 1, 30)[:, None]
     >>> problem = LabelProblem.of(X, (X[:, 0] > 0).astype(float), 1, "tanh", link="logit", alpha=0.1)
-    >>> endless(problem, compared, problem.params(Network([[1.0]], [1.0], "tanh")))
+    >>> endless(problem, compared, problem.params(Network([[1.0]], [1.0], "tanh")))[0]
     'the labels can be told apart without error, so no finite weights are likeliest'
     """
     bare = replace(problem, alpha=0.0)
-    return unbounded(bare, bare.network(fit(bare, params)))
+    network = bare.network(fit(bare, params))
+    return unbounded(bare, network), network
 
 
 def thirds(problem: LabelProblem) -> np.ndarray:
@@ -145,9 +164,9 @@ def thirds(problem: LabelProblem) -> np.ndarray:
 
 
 def choose_alpha(
-    problem: LabelProblem, fit: Fit, part: np.ndarray, least: float = 0.0
+    problem: LabelProblem, fit: Fit, part: np.ndarray, positive: bool = False
 ) -> tuple[float, dict[float, float]]:
-    """The strength of at least `least` that held-out rows ask for, and the held-out cross-entropy of each strength.
+    """The strength, `positive` or any, that held-out rows ask for, and the held-out cross-entropy of each strength.
 
     `part` are the :func:`thirds` of the rows before their inputs were brought to one scale, whose rounding depends on
     how often a row is given. Each is held out once, with the same search in every fit of these rows. The search is made
@@ -157,14 +176,14 @@ def choose_alpha(
     weights, and counts as infinitely bad.
     """
     survey = problem.survey
-    strengths = [strength for strength in STRENGTHS if strength >= least]
-    losses = {alpha: np.full(len(survey.y), np.nan) for alpha in strengths}
+    asked = list(strengths(problem)[positive:])
+    losses = {alpha: np.full(len(survey.y), np.nan) for alpha in asked}
     for number in range(_PARTS) if np.any(part >= 0) else ():
         if number and passed():
             break
         test = np.flatnonzero(part == number)
         rows = problem.on(survey.part(np.flatnonzero(part != number)), alpha=0.0, key=np.zeros_like(problem.key))
-        for alpha, network in _path(rows, fit, strengths):
+        for alpha, network in _path(rows, fit, asked):
             probability = class_probabilities(network, survey.X[test], problem.link)
             losses[alpha][test] = cross_entropies(probability, survey.y[test])
             if not alpha and separated(rows, network):
@@ -187,11 +206,11 @@ def choose_alpha(
     return (0.0 if 0.0 in alike else max(alike)), means
 
 
-def _path(rows: LabelProblem, fit: Fit, strengths: list[float]) -> Iterator[tuple[float, Network]]:
+def _path(rows: LabelProblem, fit: Fit, asked: list[float]) -> Iterator[tuple[float, Network]]:
     """Networks by strength: one search in the middle, then each from its neighbour, while there is time."""
     middle: Any = None
-    stronger = [alpha for alpha in strengths if alpha >= MIDDLE]
-    weaker = [alpha for alpha in reversed(strengths) if alpha < MIDDLE]
+    stronger = [alpha for alpha in asked if alpha >= MIDDLE]
+    weaker = [alpha for alpha in reversed(asked) if alpha < MIDDLE]
     for way in (stronger, weaker):
         params = middle
         for alpha in way:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from planted.methods._label_penalty import MIDDLE, unbounded
+from planted.methods._label_penalty import MIDDLE, separated, unbounded
 from planted.methods._label_search import search_log_odds, searched_rows, standardised, standardised_params
 from planted.methods._labels import LabelProblem
 from planted.networks import Network
@@ -48,19 +48,23 @@ def quick_fit(problem: LabelProblem) -> Network:
     return descended(problem, min(ends, key=lambda end: loss.value(problem.params(end))))
 
 
-def bounded_fit(problem: LabelProblem) -> tuple[LabelProblem, Network]:
-    """A quick fit, and the problem with the penalty that it had where rows do not keep weights finite without.
+def bounded_fit(problem: LabelProblem) -> tuple[LabelProblem, Network, bool]:
+    """A quick fit, the problem with the penalty that it had where rows do not keep weights finite without, and why.
+
+    The last entry says whether it tells the rows apart without error, or would without the penalty.
 
     >>> X = np.linspace(-1, 1, 30)[:, None]
-    >>> bounded_fit(LabelProblem.of(X, (X[:, 0] > 0).astype(float), 1, "tanh", link="logit"))[0].alpha
-    0.001
+    >>> problem, _, certain = bounded_fit(LabelProblem.of(X, (X[:, 0] > 0).astype(float), 1, "tanh", link="logit"))
+    >>> problem.alpha, certain
+    (0.001, True)
     """
     network = quick_fit(problem)
+    certain = separated(problem, network)
     free = not problem.alpha and problem.loss == "likelihood"
     if free and unbounded(problem, network):
         problem = replace(problem, alpha=MIDDLE)
         network = quick_fit(problem)
-    return problem, network
+    return problem, network, certain
 
 
 @float64

@@ -12,11 +12,13 @@ After n + (1.92 + 9/2)/D rows the finite length is ahead by 9/2: its inverse is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from planted.methods._label_penalty import Fit, endless
 from planted.methods._labels import LabelProblem
 from planted.methods._row_facts import neuron_numbers
 from planted.networks import Network
@@ -61,12 +63,12 @@ class Runaway:
         )
 
     def advice(self, otherwise: str) -> str:
-        """What would settle it, in words, with what to do `otherwise`."""
+        """What would settle it, in words, with what to do `otherwise`, if there is something."""
         if not np.isfinite(self.rows):
-            return f"Give more rows, or {otherwise}."
+            return f"Give more rows, or {otherwise}." if otherwise else "Give more rows."
         return (
             f"About {self.rows:,.0f} rows in all would settle it if its length is {self.shortest:.3g}, the least that "
-            f"these rows allow at 95 %; or {otherwise}."
+            f"these rows allow at 95 %{f'; or {otherwise}' if otherwise else ''}."
         )
 
 
@@ -90,6 +92,22 @@ def runaway(problem: LabelProblem, network: Network) -> Runaway | None:
         if far <= here + _LEVEL * abs(here):
             return _settled(problem, network, i, loss, far)
     return None
+
+
+def without_penalty(
+    given: LabelProblem, there: LabelProblem, back: Callable[[Network], Network], fit: Fit, params: Any
+) -> dict[str, Any]:
+    """Details of a start: whether weights of labels that were fitted with a penalty would have no end without it.
+
+    `there` is the problem on inputs of one scale, `params` the fit of it, and `back` the way to the inputs `given`.
+    """
+    why, bare = endless(there, fit, params)
+    off = None if why else runaway(replace(given, alpha=0.0), back(bare))
+    if off is None:
+        return {"unbounded": why}
+    # Numbers are those of the network that is returned, whose neurons stand in the same order.
+    off = replace(off, number=neuron_numbers(back(there.network(params)), given.survey.X)[off.neuron])
+    return {"unbounded": off.reason, "runaway": off}
 
 
 def _scaled(network: Network, i: int, factor: float) -> Network:

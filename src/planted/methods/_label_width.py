@@ -12,7 +12,7 @@ from planted.activations import Activation
 from planted.methods._choice import Candidate, Choice
 from planted.methods._label_contest import STANDARD_ERRORS, Contest, Tried
 from planted.methods._label_kinds import relatives
-from planted.methods._label_penalty import MIDDLE, STRENGTHS
+from planted.methods._label_penalty import MIDDLE, STRENGTHS, strengths
 from planted.methods._label_quick import bounded_fit, descended
 from planted.methods._label_screen import leader, screened
 from planted.methods._labels import LabelProblem
@@ -82,9 +82,8 @@ def choose_label_network(
         winner, tried = _searched(contest, partial(fit, kind), widths, options)
         winners.append(winner)
         every += tried
-    chosen = _best(contest, [*plain, *winners])
-    # Neurons that make rows held out no likelier are not needed, even if they have fewer numbers.
-    chosen = next((one for one in plain if not contest.lost(one) and contest.no_worse(one, chosen)), chosen)
+    # Neurons are asked for where they pay beside one linear function, whatever pays beside other neurons.
+    chosen = _best(contest, [one for one in winners if all(contest.pays(one, line) for line in plain)] or plain)
     near = relatives(kinds, chosen.asked) if chosen.asked.n_hidden else []
     alike = [_relative(contest, kind, chosen) for kind in near]
     # Shapes that are nearly the same differ by next to nothing, of which chance may make a clear gain.
@@ -106,13 +105,15 @@ def _fit(contest: Contest, kind: LabelProblem, bias: bool, width: int) -> Tried:
 def _fitted(contest: Contest, asked: LabelProblem) -> Tried:
     """A quick fit to the rows that are not held out.
 
-    Where these do not keep its weights finite, it has the one of two penalties that the others prefer.
+    Where these do not keep its weights finite, it has one of a few penalties: that which the others prefer.
     """
-    bounded, network = bounded_fit(asked)
-    tried = [contest.tried(bounded, network)]
+    bounded, network, certain = bounded_fit(asked)
+    tried = [contest.tried(bounded, network, certain)]
     if bounded.alpha != asked.alpha:
-        weaker = replace(bounded, alpha=STRENGTHS[1])
-        tried.append(contest.tried(weaker, descended(weaker, network)))
+        for strength in reversed([alpha for alpha in strengths(asked) if 0 < alpha <= STRENGTHS[1]]):
+            weaker = replace(bounded, alpha=strength)
+            network = descended(weaker, network)
+            tried.append(contest.tried(weaker, network, certain))
     return leader(contest, tried)
 
 
@@ -206,7 +207,7 @@ def _choice(contest: Contest, chosen: Tried, every: Sequence[Tried], rough: Sequ
     rest = [made[id(one)] for one in [*every, *others] if one is not chosen]
     reason = reason_of(made[id(chosen)], rest, lambda other: other in alike, exact=False)
     if any(one.asked.alpha != contest.problem.alpha for one in [*every, *others]):
-        reason += f"; where weights have no end, compared with an ℓ2 penalty of {STRENGTHS[1]:g} or {MIDDLE:g}"
+        reason += f"; where weights have no end, compared with an ℓ2 penalty of at most {MIDDLE:g}"
     return Choice(tuple(made.values()), reason, out_of_time=passed())
 
 

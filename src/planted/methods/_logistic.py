@@ -4,7 +4,8 @@ On standardised inputs it minimises mean cross-entropy + ½ α ‖slopes‖², t
 held out once, the same thirds in every fit of these rows; equal rows go together unless their inputs come with both
 labels, as in a table of few values, where each is an observation. The strength of the lowest cross-entropy there is
 taken, but none where that is worse by less than one standard error. Labels that one linear function tells apart always
-have a penalty: they have no finite answer otherwise, and any network would look good beside it.
+have a penalty: they have no finite answer otherwise, and any network would look good beside it. Weaker strengths are
+tried for these alone.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from planted.methods._label_penalty import STRENGTHS
+from planted.methods._label_penalty import STRENGTHS, WEAKER
 from planted.methods._label_split import OBSERVED, content_keys, standard_error
 from planted.methods._labels import LabelProblem, cross_entropies
 from planted.methods._observations import apart
@@ -21,6 +22,8 @@ from planted.numerics.deadline import passed
 
 # A penalty too weak to matter, so that separable labels have an answer too; and rows that tell the strength, in parts.
 _WEAKEST, _ROWS, _PARTS = 1e-9, 6000, 3
+# Mean gradients at which a fit ends: what a weak penalty takes from long slopes is smaller than the usual one.
+_TOLERANCE, _FINE, _STEPS, _MANY_STEPS = 1e-4, 1e-8, 500, 5000
 
 
 class Logistic(NamedTuple):
@@ -50,7 +53,7 @@ def logistic_regression(problem: LabelProblem) -> Logistic | None:
 
 def ridge(fit: Logistic, total: float) -> np.ndarray:
     """The penalty's share (q,) in the diagonal of the curvature of a sum over so many rows."""
-    return total * max(fit.alpha, _WEAKEST) * np.r_[0.0, np.ones(fit.design.shape[1] - 1)]
+    return total * (fit.alpha or _WEAKEST) * np.r_[0.0, np.ones(fit.design.shape[1] - 1)]
 
 
 def _strength(problem: LabelProblem, design: np.ndarray, codes: np.ndarray) -> float | None:
@@ -66,12 +69,15 @@ def _strength(problem: LabelProblem, design: np.ndarray, codes: np.ndarray) -> f
     some = np.argsort(keys, kind="stable")[:_ROWS]
     design, codes, weight = design[some], codes[some], weight[some]
     distinct, place = np.unique(keys[some], return_inverse=True)
-    losses = {alpha: np.zeros(len(some)) for alpha in STRENGTHS}
+    free = _slopes(design, codes, weight, 0.0)
+    certain = np.array_equal(_probabilities(design @ free.T).argmax(axis=1), codes)
+    asked = (*STRENGTHS, *WEAKER) if certain else STRENGTHS
+    losses = {alpha: np.zeros(len(some)) for alpha in asked}
     for part in range(_PARTS):
         test = _PARTS * place // len(distinct) == part
         if len(np.unique(codes[~test])) < problem.n_classes:
             return 0.0
-        for alpha in STRENGTHS:
+        for alpha in asked:
             if passed():
                 return None
             slopes = _slopes(design[~test], codes[~test], weight[~test], alpha)
@@ -92,7 +98,8 @@ def _slopes(design: np.ndarray, codes: np.ndarray, weight: np.ndarray | None, al
     from sklearn.linear_model import LogisticRegression
 
     total = len(codes) if weight is None else float(np.sum(weight))
-    fit: Any = LogisticRegression(C=1 / (total * max(alpha, _WEAKEST)), max_iter=500)
+    tolerance, steps = (_FINE, _MANY_STEPS) if alpha in WEAKER else (_TOLERANCE, _STEPS)
+    fit: Any = LogisticRegression(C=1 / (total * (alpha or _WEAKEST)), tol=tolerance, max_iter=steps)
     fit.fit(design[:, 1:], codes, sample_weight=weight)
     return np.column_stack([fit.intercept_, fit.coef_])
 

@@ -62,15 +62,13 @@ class Verdict:
 
 
 OUT_OF_TIME = "the search was stopped to keep the time budget, and this is the best network until then"
-_UNMEASURED = {
-    "rivals": "whether logistic regression predicts as well",
-    "fewer": "whether fewer neurons would do",
-}
+_UNMEASURED = {"rivals": "whether logistic regression predicts as well", "fewer": "whether fewer neurons would do"}
 _NOTHING = "nothing that was tried explains held-out rows clearly better than {}"
 _WITHOUT_NEURONS = {
     "linear": "one linear function explains this, no neuron is needed",
     "constant": _NOTHING.format("their mean"),
 }
+_UNSEEN = "whether this linear function says anything of rows left out was not measured"
 _NOT_COMPARED = "whether neurons are needed is not known, since the time was over before all networks were compared"
 
 
@@ -135,7 +133,8 @@ def _status(facts: Facts) -> tuple[str, str, str]:
     left = "every row is explained" if facts.explained else _share(facts)
     if facts.undetermined:
         if facts.labels and facts.without_neurons:
-            left += f"; {_NOT_COMPARED if facts.late else _WITHOUT_NEURONS[facts.without_neurons]}"
+            known = _WITHOUT_NEURONS[facts.without_neurons] if facts.linear_tells else _UNSEEN
+            left += f"; {_NOT_COMPARED if facts.late else known}"
         if facts.labels and facts.cause is not None:
             return (
                 "ambiguous",

@@ -12,7 +12,7 @@ import numpy as np
 
 from planted.numerics.reading import DataError
 from planted.rows._chunks import Arrays, Scratch
-from planted.rows._dialect import MISSING, Dialect, sniff
+from planted.rows._dialect import MISSING, PADDED, Dialect, sniff
 from planted.rows._limits import reading
 from planted.rows._tables import TextError, Wanted, arrays_of, check_values
 
@@ -20,6 +20,8 @@ _SCAN_BYTES, _HEAD_BYTES = 2**24, 2**16
 _QUOTE, _BREAK, _RETURN, _MARK = 34, 10, 13, 35
 _BLANK = re.compile(rb"(?:^|(?<=\n))\r?\n")
 _COMMENT = re.compile(rb"(?:^|(?<=\n))#[^\n]*(?:\n|$)")
+_ENDS, _GAPS = re.compile(rb"^ +| +(?=\r?$)", re.MULTILINE), re.compile(rb" {2,}")
+_QUOTED_OR_GAP = re.compile(rb'("[^"]*")| {2,}')
 _TRUTHS = {"true": 1.0, "false": 0.0, "True": 1.0, "False": 0.0, "TRUE": 1.0, "FALSE": 0.0}
 
 
@@ -89,14 +91,15 @@ class CsvChunk:
             content = file.read(self.end - self.begin)
         if self.dialect.encoding != "utf-8":
             content = content.decode(self.dialect.encoding).encode()
-        return _COMMENT.sub(b"", content) if self.dialect.comments else content
+        content = _COMMENT.sub(b"", content) if self.dialect.comments else content
+        return _unpadded(content) if self.dialect.separator == PADDED else content
 
     def _read(self, content: bytes, kinds: dict[str, Any]) -> Any:
         import polars as pl
 
         comma = self.dialect.decimal == ","
         return pl.read_csv(
-            content, schema=kinds, has_header=False, separator=self.dialect.separator, decimal_comma=comma
+            content, schema=kinds, has_header=False, separator=self.dialect.separator[0], decimal_comma=comma
         )
 
     @property
@@ -174,6 +177,18 @@ class CsvChunk:
             row = int(wrong.arg_max())
             raise TextError(self.path, name, str(plain[row]), self.start + row + 1, label=name in self.targets)
         return numbers
+
+
+def _unpadded(content: bytes) -> bytes:
+    """Lines whose cells are aligned by spaces, with one space between cells and none around them.
+
+    >>> _unpadded(b'  1.5   2\\n10.5 "a  b" \\n')
+    b'1.5 2\\n10.5 "a  b"\\n'
+    """
+    content = _ENDS.sub(b"", content)
+    if b'"' not in content:
+        return _GAPS.sub(b" ", content)
+    return _QUOTED_OR_GAP.sub(lambda match: match.group(1) or b" ", content)
 
 
 def opened(path: str | Path, text: bytes | None) -> Any:

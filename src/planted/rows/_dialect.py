@@ -14,8 +14,10 @@ from planted.numerics.reading import DataError
 
 _HEADER_BYTES = 2**24
 _SAMPLE_BYTES, _SAMPLE_LINES, _LEAST_LINES = 2**16, 200, 3
-_SEPARATORS = (",", ";", "\t", "|", " ")
-_WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
+PADDED = "  "
+"""The separator of columns that are aligned: any number of spaces, and some before the first column, are one."""
+_SEPARATORS = (",", ";", "\t", "|", PADDED, " ")
+_WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", PADDED: "spaces", " ": "single spaces"}
 _POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)", re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?")
 _MARK = b"#"
@@ -33,6 +35,7 @@ class Dialect:
     Attributes
     ----------
     separator, decimal : str
+        One character, or :data:`PADDED`.
     comments : bool
         Whether lines that begin with # are left out.
     header : bool
@@ -155,14 +158,16 @@ def _encoding(lines: list[bytes]) -> str:
 def cells(line: str, separator: str) -> list[str]:
     """The cells of a line, without spaces around them.
 
-    >>> cells('1;"a;b"; 2', ";")
-    ['1', 'a;b', '2']
+    >>> cells('1;"a;b"; 2', ";"), cells("  10.5   2 ", PADDED)
+    (['1', 'a;b', '2'], ['10.5', '2'])
     """
     csv.field_size_limit(_HEADER_BYTES)
+    aligned = separator == PADDED
+    text = line.strip(" \r\n") if aligned else line.rstrip("\r\n")
     try:
-        parts = next(csv.reader(io.StringIO(line.rstrip("\r\n")), delimiter=separator), [""])
+        parts = next(csv.reader(io.StringIO(text), delimiter=separator[0], skipinitialspace=aligned), [""])
     except csv.Error:
-        parts = line.split(separator)
+        parts = text.split(None if aligned else separator)
     return [part.strip() for part in parts]
 
 
@@ -171,7 +176,7 @@ def _separator(path: Path, lines: Sequence[str]) -> str:
     preferred = "\t" if path.name.lower().split(".")[-1] == "tsv" or ".tsv." in path.name.lower() else ","
     best, score = preferred, (0.0, 0.0, 0)
     for separator in dict.fromkeys((preferred, *_SEPARATORS)):
-        if separator not in lines[0]:
+        if separator[0] not in lines[0]:
             continue
         rows = [cells(line, separator) for line in lines]
         width = len(rows[0])

@@ -10,8 +10,8 @@ import numpy as np
 
 from planted.inputs import Gaussian
 from planted.methods._label_finish import recover_labels
-from planted.methods._label_penalty import ENDLESS, STRENGTHS, choose_alpha, diverged, endless, thirds, unbounded
-from planted.methods._label_runaway import runaway
+from planted.methods._label_penalty import ENDLESS, choose_alpha, diverged, thirds, unbounded
+from planted.methods._label_runaway import runaway, without_penalty
 from planted.methods._label_search import gradient_descent, standardised
 from planted.methods._labels import LabelProblem
 from planted.methods._method import Method
@@ -126,9 +126,9 @@ def _begun(given: LabelProblem, problem: LabelProblem, back: Callable[[Network],
             off = details["runaway"] = runaway(given, back(network))
             details["unbounded"] = ENDLESS if off is None else off.reason
     elif problem.alpha and not passed():
-        details["unbounded"] = endless(problem, fitted_params, last.params)
+        details |= without_penalty(given, problem, back, fitted_params, last.params)
     if details.get("unbounded") and not problem.alpha:
-        alpha, held_out = choose_alpha(problem, fitted_params, thirds(given), least=STRENGTHS[1])
+        alpha, held_out = choose_alpha(problem, fitted_params, thirds(given), positive=True)
         penalised = replace(problem, alpha=alpha)
         bounded = penalised.objective(in_memory(survey))
         near = lbfgs(bounded, problem.begin_at(weights), steps=_STEPS, tolerance=1e-9)

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from planted.methods._label_finish import recover_labels
-from planted.methods._label_penalty import STRENGTHS, choose_alpha, endless, thirds, unbounded
+from planted.methods._label_penalty import choose_alpha, thirds, unbounded
+from planted.methods._label_runaway import without_penalty
 from planted.methods._label_search import compared, polish, search_log_odds, standardised
 from planted.methods._labels import LabelProblem
 from planted.methods._method import Method
@@ -50,9 +51,10 @@ def start(problem: Any) -> Start:
     details: dict[str, Any] = {"run_losses": losses}
     network = there.network(list(runs.values())[-1].params)
     if problem.alpha:
-        details["unbounded"] = "" if passed() else endless(there, fitted_params, list(runs.values())[-1].params)
+        if not passed():
+            details |= without_penalty(problem, there, back, fitted_params, list(runs.values())[-1].params)
     elif why := unbounded(there, network):
-        alpha, held_out = choose_alpha(there, fitted_params, thirds(problem), least=STRENGTHS[1])
+        alpha, held_out = choose_alpha(there, fitted_params, thirds(problem), positive=True)
         runs, _ = fitted(replace(there, alpha=alpha))
         network = there.network(list(runs.values())[-1].params)
         details |= {"unbounded": why, "alpha": alpha, "alpha_losses": held_out}
