@@ -55,3 +55,39 @@ def test_a_row_of_weight_two_is_two_rows():
     assert one.status == other.status == "ambiguous"
     assert one.reason == other.reason
     np.testing.assert_allclose(one.uncertainty.errors["output"], other.uncertainty.errors["output"], rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("gap", [1e-5, 1e-6])
+def test_copies_that_a_curvature_hardly_tells_apart_leave_other_numbers_known(gap):
+    """The curvature along their difference is 1e-10 to 1e-12 of the largest; beside it every number moves a little."""
+    near = np.column_stack([X, X[:, 2] + gap * RNG.standard_normal(300)])
+    y = np.tanh(X[:, 0] + X[:, 1] + 0.5 * X[:, 2]) + NOISE
+    est = fitted(near, y, activation="tanh", fit_bias=True)
+    assert est.result_.status == "ambiguous"
+    assert "x3 = x2 up to" in est.result_.reason
+    errors = est.standard_errors_.errors
+    np.testing.assert_array_equal(np.isinf(errors["weights"][0]), [False, False, True, True])
+    assert np.isfinite(errors["output"]).all()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_copy_in_another_unit_is_one_of_two_and_neither_is_constant():
+    """x3 = 1e6·x2 + 3: beside its coefficient of x2 that of x3 is small, and it is an input all the same."""
+    copied = np.column_stack([X, 1e6 * X[:, 2] + 3.0])
+    result = fitted(copied, np.maximum(X[:, 0] + X[:, 2] + 0.5, 0.0) + NOISE, fit_bias=True).result_
+    assert "x3 = 1e+06·x2 + 3 in all rows" in result.reason
+    assert "in the weights of inputs 2, 3" in result.reason
+    advice = "Drop one of the inputs 2, 3, a combination of which is constant, or set fit_bias=False."
+    assert result.advice == advice
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_copy_that_is_rounded_is_none_in_all_rows():
+    """Prices in two currencies, the second one to the cent."""
+    price = 15.0 + 8.0 * X[:, 0]
+    inputs = np.column_stack([price, X[:, 1], np.round(92.0 * price + 3000.0, 2)])
+    result = fitted(inputs, np.tanh(X[:, 0] + X[:, 1]) + NOISE, activation="tanh", fit_bias=True).result_
+    assert "x2 = 92·x0" in result.reason
+    assert "in all rows" not in result.reason
+    assert "of its spread" in result.reason

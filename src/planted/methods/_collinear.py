@@ -20,6 +20,8 @@ _UNCHANGED = 1e-9
 _EQUATIONS, _TERMS = 3, 5
 # The share of a combination from which on it is solved for an input.
 _PIVOT = 1e-3
+# A difference beside the spread of an input that is none.
+_SAME = 1e-6
 
 
 def shortest_weights(problem: Problem, network: Network) -> Network:
@@ -84,7 +86,7 @@ def dependence_advice(survey: Survey, free: Free, names: tuple[str, ...] = ()) -
     null = beside[:d] if beside.shape[1] else _near_combinations(survey, centred=constant)
     if not null.shape[1]:
         return ""
-    shown, places = _shown(null, called, _PART if beside.shape[1] else _NEAR_PART)
+    shown, places = _shown(survey, null, called, _PART if beside.shape[1] else _NEAR_PART)
     count = null.shape[1]
     distinct = len(equal_rows(survey.X)[0])
     if d - alone.shape[1] == distinct < d:
@@ -115,9 +117,8 @@ def solved_inputs(survey: Survey, null: np.ndarray) -> dict[int, np.ndarray]:
     {1: array([2., 0., 0.])}
     """
     d, count = len(survey.first), null.shape[1]
-    scale = np.sqrt(np.maximum(np.diagonal(survey.second), 0.0))
     # An input that is zero in all rows has no scale: its own coefficient says all.
-    rest = null[:d] * np.where(scale > 0, scale, 1.0)[:, None]
+    rest = null[:d] * _sizes(survey)[:, None]
     rest = rest / np.abs(rest).max(axis=0)
     solved: list[int] = []
     for place in reversed(range(d)):
@@ -169,7 +170,33 @@ def dependence_words(survey: Survey, free: Free, names: tuple[str, ...] = ()) ->
     """
     null = _combinations(survey, constant=free.bias or (free.skip and free.intercept))
     said = equations(survey, null, names) if null.shape[1] else ""
-    return f"{said} in all rows" if said else ""
+    if not said:
+        return ""
+    gaps = [_gap(survey, place, coefficients) for place, coefficients in solved_inputs(survey, null).items()]
+    if max(gaps) > _SAME:
+        return f"{said} up to {100 * max(gaps):.2g} % of {'its' if len(gaps) == 1 else 'their'} spread"
+    return f"{said} in all rows"
+
+
+def _gap(survey: Survey, place: int, coefficients: np.ndarray) -> float:
+    """The largest difference of an input from what it follows from, by coefficients (d + 1,), beside its spread."""
+    X = survey.X.reshape(len(survey.X), -1)
+    rest = X[:, place] - X @ coefficients[:-1] - coefficients[-1]
+    spread = float(np.std(X[:, place]))
+    return float(np.max(np.abs(rest))) / spread if spread else 0.0
+
+
+def all_but_follow(survey: Survey, free: Free) -> bool:
+    """Whether inputs all but follow from others, so that a curvature hardly sees it, and none does in every row.
+
+    >>> x, other = np.random.default_rng(0).standard_normal((2, 50))
+    >>> near, copy = (np.column_stack([x, x + gap * other]) for gap in (1e-5, 0.0))
+    >>> all_but_follow(Survey.of(near, x), Free()), all_but_follow(Survey.of(copy, x), Free())
+    (True, False)
+    """
+    constant = free.bias or (free.skip and free.intercept)
+    exact = _combinations(survey, constant=constant).shape[1]
+    return not exact and bool(_near_combinations(survey, centred=constant).shape[1])
 
 
 def near_advice(survey: Survey, null: np.ndarray, names: tuple[str, ...] = ()) -> str:
@@ -206,7 +233,7 @@ def constant_inputs(survey: Survey, names: tuple[str, ...] = ()) -> str:
         return ""
     # Of the combinations those that are constant and not zero.
     along = beside[-1] / np.linalg.norm(beside[-1])
-    shown, places = _shown((beside[:-1] @ along)[:, None], called, _PART)
+    shown, places = _shown(survey, (beside[:-1] @ along)[:, None], called, _PART)
     if places == 1:
         return f"the input {shown}, which is constant,"
     return f"the inputs {shown}, of which a combination is constant,"
@@ -218,11 +245,17 @@ def _called(survey: Survey, names: tuple[str, ...]) -> tuple[Any, ...]:
     return names if len(names) == d else tuple(range(d))
 
 
-def _shown(combinations: np.ndarray, called: tuple[Any, ...], least: float) -> tuple[str, int]:
-    """The inputs that take part in combinations (d, c), in words, and their number."""
-    size = np.abs(combinations).max(axis=1)
+def _shown(survey: Survey, combinations: np.ndarray, called: tuple[Any, ...], least: float) -> tuple[str, int]:
+    """The inputs that take part in combinations (d, c), in whatever units they are, in words, and their number."""
+    size = np.abs(combinations * _sizes(survey)[:, None]).max(axis=1)
     places = np.flatnonzero(size > least * size.max())
     return _listed(places.tolist(), called), len(places)
+
+
+def _sizes(survey: Survey) -> np.ndarray:
+    """Roots of the mean squares (d,) of the inputs, one for an input that is zero in all rows."""
+    size = np.sqrt(np.maximum(np.diagonal(survey.second), 0.0))
+    return np.where(size > 0, size, 1.0)
 
 
 def _near_combinations(survey: Survey, *, centred: bool) -> np.ndarray:

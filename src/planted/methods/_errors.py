@@ -22,6 +22,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from planted.certificates import Uncertainty, crossing_scores, error_ratios, kink_jumps, uncertainty
+from planted.methods._collinear import all_but_follow
 from planted.methods._facts import EXACT, LEVERAGE_ENTRIES, LOOSE, NOISELESS, UNEVEN
 from planted.methods._nearly_collinear import NearDependence, near_dependence
 from planted.methods._observations import Observations
@@ -119,11 +120,9 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
     weight = np.ones(len(data.y)) if data.weight is None else data.weight
     if relative_loss <= EXACT or not (data.unequal or uneven < UNEVEN):
         errors = uncertainty(objective, own, least_noise=least)
-        entries = len(data.y) * problem.n_outputs * problem.unknowns
-        hardly = relative_loss <= NOISELESS and not errors.determined and entries <= LEVERAGE_ENTRIES
-        if hardly and not problem.in_chunks:
-            # Rounding alone is left: what rows hardly see is known as well as the errors say, and only those.
-            errors = uncertainty(objective, own, least_noise=least, root=_derivatives(objective, own))
+        root = None if errors.determined else _telling_root(problem, objective, own, relative_loss)
+        if root is not None:
+            errors = uncertainty(objective, own, least_noise=least, root=root)
         if relative_loss <= EXACT:
             return _described(problem, network, NearDependence(errors), uneven)
         near = near_dependence(problem, errors, objective.model)
@@ -133,7 +132,11 @@ def errors_of(problem: Problem, network: Network, data: Observations, relative_l
             near = replace(near, errors=uncertainty(objective, own, least_noise=least, meat=meat))
     else:
         meat, factors = _sandwich(problem, objective, own, data, weight)
-        near = near_dependence(problem, uncertainty(objective, own, least_noise=least, meat=meat), objective.model)
+        errors = uncertainty(objective, own, least_noise=least, meat=meat)
+        root = None if errors.determined else _telling_root(problem, objective, own, relative_loss)
+        if root is not None:
+            errors = uncertainty(objective, own, least_noise=least, meat=meat, root=root)
+        near = near_dependence(problem, errors, objective.model)
         if _crosses(network, near):
             residual = (data.y - network.predict(data.X)).reshape(len(data.y), -1)
             along = (residual @ np.atleast_2d(near.errors.network.output)) ** 2
@@ -216,6 +219,20 @@ def _spread(objective: Any, errors: Uncertainty) -> Uncertainty:
         return errors
     ratios = error_ratios(objective, errors)
     return replace(errors, ratios=ratios) if len(ratios) else errors
+
+
+def _telling_root(problem: Problem, objective: Any, params: Any, relative_loss: float) -> np.ndarray | None:
+    """Derivatives that tell what rows hardly see from what they do not see; None where a curvature says as much.
+
+    Where rounding alone is left, what rows hardly see is known as well as the errors say. Inputs that all but follow
+    from others are hardly told apart: with noise it is the size of the errors that says what is left open, and only
+    the weights of these inputs are.
+    """
+    each = problem.n_outputs * problem.unknowns
+    if problem.in_chunks or len(objective.rows.on_host[0]) * each > LEVERAGE_ENTRIES:
+        return None
+    near = relative_loss > EXACT and problem.n_hidden > 0 and all_but_follow(problem.survey, problem.free)
+    return _derivatives(objective, params) if near or relative_loss <= NOISELESS else None
 
 
 def _derivatives(objective: Any, params: Any) -> np.ndarray:
@@ -310,6 +327,9 @@ def left_open(errors: Uncertainty, symmetric: int = 0, names: tuple[str, ...] = 
         # A direction left open is known up to the scale of each neuron: the multiple that moves fewest weights.
         scale = np.where(weights == 0, 1.0, weights)[..., None]
         moves = moves - np.median(moves / scale, axis=1, keepdims=True) * weights[..., None]
+    if errors.spread is not None and len(errors.spread) == reached.shape[1]:
+        # Beside what an input brings, whatever its units.
+        moves = moves * np.where(errors.spread > 0, errors.spread, 1.0)[:, None]
     moved = np.abs(moves).max(axis=2, initial=0.0)
     open_ = moved > _MOVED * max(float(moved.max(initial=0.0)), 1e-300)
     known = layer == "weights" and X is not None

@@ -81,7 +81,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         dependence = dependence_advice(survey, problem.free, problem.names)
     ends = undetermined and not dependence
     limit = limit_of(survey.X, errors, labels=False, survey=survey) if ends else Limit()
-    why = dependence_words(survey, problem.free, problem.names) if dependence else ""
+    why = dependence_words(survey, problem.free, problem.names) if dependence and not about.remedy else ""
     undetermined = f"{why}, and {undetermined}" if why else undetermined
     few = LeftOut.of(data, survey.n_rows if problem.in_chunks else data.number)
     p_value = np.nan if relative <= ROUNDED else residual_p_value(data, network, intercept=intercept)

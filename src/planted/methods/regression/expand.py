@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from planted.methods._direct import AGREEING, LONG, agreeing, direct_attempts, direct_network
-from planted.methods._facts import EXACT, LEVEL, ROUNDED
+from planted.methods._facts import EXACT, LEVEL, ROUNDED, WORTH
 from planted.methods._linear_neurons import with_linear_neurons
 from planted.methods._method import Method
 from planted.methods._observations import observations
@@ -57,7 +57,8 @@ def start(problem: Problem) -> Start:
 
     The search runs on at most ten rows a weight, in float32 where that is worth a compilation; it ends as soon as
     a run explains its rows to rounding, or independent runs agree on a minimum whose residuals look like noise, or
-    that further runs do not leave. The best run is refined in float64 on the whole sample.
+    that further runs do not leave; runs that lean on a linear part that the network may not have are no witnesses. The
+    best run is refined in float64 on the whole sample.
 
     >>> from planted.datasets import make_planted
     >>> data = make_planted(600, 6, 4, weights="gaussian", output="mixed", random_state=0)
@@ -88,18 +89,14 @@ def start(problem: Problem) -> Start:
         done = _refined(white, network) if settled is None else settled
         own = search.whitening.network(done.network) if settled is None else settled.network
         widths = [other.explaining_width for other in attempts if other.explaining_width]
-        return Start(
-            own,
-            "expand",
-            done.loss,
-            attempt.descents | done.descents,
-            {
-                "run_losses": np.array([other.loss for other in attempts]),
-                "wide_losses": np.array([other.wide_loss for other in attempts]),
-                "explaining_width": min(widths, default=0),
-                "agreeing_runs": witnesses(attempt) + (settled is not None),
-            },
-        )
+        details = {
+            "run_losses": np.array([other.loss for other in attempts]),
+            "wide_losses": np.array([other.wide_loss for other in attempts]),
+            "explaining_width": min(widths, default=0),
+        }
+        if settled is not None or not _leans(search, attempt, done.network):
+            details["agreeing_runs"] = witnesses(attempt) + (settled is not None)
+        return Start(own, "expand", done.loss, attempt.descents | done.descents, details)
 
     few = direct_attempts(search, problem)
     direct = _direct_start(search, white, few) if few else None
@@ -140,7 +137,7 @@ def start(problem: Problem) -> Start:
         # A network that a comparison found is a witness too.
         if witnesses(best) > 1 or (run < len(early) and problem.at_minimum):
             result = conclude(best)
-            if result.details["agreeing_runs"] > 1 and not _structured(problem, result.network):
+            if result.details.get("agreeing_runs", 0) > 1 and not _structured(problem, result.network):
                 return _lower(result, direct)
             if idle >= _IDLE and run >= narrow:
                 break
@@ -185,6 +182,19 @@ def _structured(problem: Problem, network: Network) -> bool:
     """
     p_value = residual_p_value(observations(problem.survey), network, intercept=problem.free.intercept)
     return bool(p_value < LEVEL)
+
+
+def _leans(search: Search, attempt: Attempt, network: Network) -> bool:
+    """Whether a run leans on its linear part: the network on whitened rows, refined without one, leaves clearly more.
+
+    Runs that agree have then found the best network beside a linear part, and nothing of the one that is asked for.
+    """
+    if search.free.skip:
+        return False
+    residual = (network.predict(search.some) / search.scale - search.targets).reshape(len(search.some), -1)
+    left = 0.5 * float(np.average(np.sum(residual**2, axis=1), weights=search.share))
+    chance = 2 * (search.Z.shape[1] + 1) / len(search.some)
+    return left > max((1 + WORTH + chance) * attempt.loss, EXACT)
 
 
 def _without_linear_part(search: Search, white: Problem, attempt: Attempt, network: Network) -> Network:
