@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import markdown
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +37,12 @@ def test_the_code_of_a_page_runs(page, capsys, tmp_path, monkeypatch):
 def test_every_page_is_in_the_navigation():
     listed = set(re.findall(r"\b([\w/-]+\.md)$", (DOCS.parent / "mkdocs.yml").read_text(), re.MULTILINE))
     assert listed == {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+
+
+def test_no_star_of_a_formula_begins_emphasis():
+    for path in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+        page = markdown.markdown(path.read_text(), extensions=["tables", "fenced_code"])
+        assert not re.findall(r"<em>[\W_].{0,40}", page), path
 
 
 def test_guides_have_code():

@@ -6,6 +6,7 @@ import base64
 import html
 import io
 import json
+import re
 from collections.abc import Sequence
 from datetime import date
 from functools import cache
@@ -119,15 +120,17 @@ def write_html(studies: Sequence[Study], path: Path, quick: bool, left_out: Sequ
 
 @cache
 def errata() -> dict[str, str]:
-    """The errata of each paper as Markdown, from docs/errata.md or the copy that the package carries.
+    """The errata of each paper, from docs/errata.md or the copy that the package carries, without Markdown's escapes.
 
     >>> "Eq. 6.4" in errata()["soltanolkotabi2017"]
     True
+    >>> any("\\\\" in text for text in errata().values())
+    False
     """
     carried, original = files("planted").joinpath("errata.md"), Path(__file__).parents[3] / "docs" / "errata.md"
     text = carried.read_text(encoding="utf-8") if carried.is_file() else original.read_text(encoding="utf-8")
     sections = (section.split("\n", 1) for section in text.split("\n## ")[1:])
-    return {title.split()[0]: body.strip() for title, body in sections}
+    return {title.split()[0]: re.sub(r"\\([*_|])", r"\1", body.strip()) for title, body in sections}
 
 
 def _text(value: Any) -> str:
