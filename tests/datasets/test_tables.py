@@ -343,3 +343,23 @@ def test_columns_of_true_and_false_are_named(tmp_path, kind):
     assert set(np.unique(table.X[:, 1])) == {0, 1}
     assert "for true" not in open_table(path, None, ["u", "one"]).words
     assert "; open: 1 for true" in open_table(path, "y", labels=True, **options).words or kind == "parquet"
+
+
+def test_columns_of_parquet_files_can_be_left_out(tmp_path):
+    frame = pl.DataFrame({"id": [7, 3, 9], "u": [1.0, 2.0, 3.0], "w": [1.0, 1.0, 2.0], "y": [1.0, 0.5, 0.0]})
+    frame.write_parquet(tmp_path / "a.parquet")
+    table = open_table(tmp_path / "a.parquet", "y", exclude=["id", "w"])
+    assert table.names == ["u"]
+    assert open_table(tmp_path / "a.parquet", "y", ["u", "w"], exclude=["w"]).names == ["u"]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "polars", "pandas"])
+def test_truth_values_that_are_labels_stay_what_they_are(form, tmp_path):
+    frame = pl.DataFrame({"u": [1.0, 2.0, 3.0], "y": [True, None, False]})
+    source = {"polars": frame, "pandas": frame.to_pandas()}.get(form, tmp_path / f"a.{form}")
+    if form in ("csv", "parquet"):
+        getattr(frame, f"write_{form}")(source)
+    labels = open_table(source, "y", missing="drop", labels=True).y
+    assert [str(label).lower() for label in labels] == ["true", "false"]
+    assert [str(label).lower() for label in read_inputs(source, Encoding(("u",)), ["y"]).y] == ["true", "", "false"]
+    assert open_table(source, "y", missing="drop").y.tolist() == [1.0, 0.0]

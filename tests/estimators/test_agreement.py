@@ -46,7 +46,7 @@ def test_the_command_certifies_as_the_fit_does(step, tmp_path, capsys):
     assert "these labels determine" in printed
 
 
-def test_a_penalty_is_named_and_labels_of_rows_that_repeat_are_observations(tmp_path):
+def test_a_penalty_is_named_and_labels_of_rows_that_repeat_are_observations(tmp_path, capsys):
     """Iris has one row twice, and two labels of it."""
     X, y = load_iris(return_X_y=True)
     est = PlantedClassifier(1, "tanh", link="logit", alpha=0.01, random_state=0).fit(X, y)
@@ -55,6 +55,14 @@ def test_a_penalty_is_named_and_labels_of_rows_that_repeat_are_observations(tmp_
     page = est.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert '"what":"rows in which a neuron is active","value":150' in page
     assert "rows that count" not in page
+    # What a penalty leaves of the error says nothing of labels alone, and more rows do not take its bias away.
+    rows = datasets.write_table(tmp_path / "iris.csv", X, y)
+    with pytest.raises(SystemExit):
+        main(["certify", str(est.save(tmp_path / "model")), str(rows), "--target", "y"])
+    printed = capsys.readouterr().out
+    assert "labels and penalty leave, beside the bias of the penalty, an expected relative weight error of" in printed
+    assert "labels alone" not in printed
+    assert "rows bring it to" not in printed
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -162,7 +162,7 @@ def test_an_error_near_the_goal_is_not_said_to_have_reached_it():
     """About 9,700 rows would bring the error to 0.1 where 9,300 leave 0.102."""
     assert _noise(SimpleNamespace(alpha=0.0, n_hidden=1), 0.102).endswith("error of 0.102")
     assert _noise(SimpleNamespace(alpha=0.0, n_hidden=1), 0.234).endswith("error of 0.23")
-    assert "error of 1.003, more than" in _too_far(1.003)
+    assert "error of 1.003, more than" in _too_far(SimpleNamespace(alpha=0.0), 1.003)
 
 
 def test_the_chosen_network_of_labels_is_called_chosen_in_the_table():

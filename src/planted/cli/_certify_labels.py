@@ -73,7 +73,7 @@ class Labelled:
         import numpy as np
 
         from planted.certificates import label_basin
-        from planted.methods import label_uncertainty
+        from planted.methods import label_uncertainty, leaving
 
         errors = label_uncertainty(problem, problem.params(network))
         # The theorems are about minima, and about means of neurons without biases.
@@ -95,10 +95,9 @@ class Labelled:
         else:
             typer.echo(str(certificate))
             if errors is not None and network.n_hidden and np.isfinite(errors.expected_error):
-                typer.echo(
-                    f"labels alone leave an expected relative weight error of {errors.expected_error:.2g}; "
-                    f"{errors.rows_for(0.1):,.0f} rows bring it to 0.1"
-                )
+                rows = "" if problem.alpha else f"; {errors.rows_for(0.1):,.0f} rows bring it to 0.1"
+                error = f"an expected relative weight error of {errors.expected_error:.2g}"
+                typer.echo(f"{leaving(problem)} {error}{rows}")
             elif errors is not None and not errors.determined:
                 typer.echo(f"these labels determine {errors.rank} of the network's {errors.n_parameters} numbers")
             if basin is not None:

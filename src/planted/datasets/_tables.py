@@ -215,7 +215,8 @@ def read_inputs(source: Any, encoding: Encoding, target: Sequence[str] = (), hea
     except MissingError as error:
         again = "the fit refused missing values: leave the row out, or fit again with"
         raise DataError(error.sentence, f"{again} missing=", f"{again} --missing") from None
-    y, _ = _target_values(frame, targets, True, "drop")
+    y, present = _target_values(frame, targets, True, "drop")
+    y = np.where(present, y.astype(str), "") if y.dtype == bool and not present.all() else y
     words = f"{frame.name}: {frame.words}; {count_of(len(X), 'row')}"
     lacking = () if whole.all() else tuple(name for name in encoding.columns if frame.frame[name].null_count())
     return Table(X, y if targets else None, list(encoding.names), targets, encoding, words, (), whole, lacking)
@@ -272,6 +273,8 @@ def _target_values(frame: Frame, targets: list[str], labels: bool, missing: str)
                 row = int(np.argmin(absent))
                 raise TextError(frame.name, name, str(column[row]), row + 1, label=True)
             columns.append(np.array(["" if entry is None else entry for entry in column.to_list()]))
+        elif str(column.dtype) == "Boolean":
+            columns.append(column.fill_null(False).to_numpy())
         else:
             columns.append(column.to_numpy())
             infinite = ~np.isfinite(columns[-1]) & ~absent

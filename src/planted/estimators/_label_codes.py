@@ -15,11 +15,16 @@ def label_codes(labels: Iterable[Any], classes: Sequence[Any]) -> np.ndarray:
 
     >>> label_codes(["yes", "no", ""], ["no", "yes"]).tolist(), label_codes([1.0, 0.0], [0, 1]).tolist()
     ([1, 0, -1], [1, 0])
+    >>> label_codes([True, False], [0.0, 1.0]).tolist()
+    [1, 0]
     >>> label_codes(["maybe"], ["no", "yes"])
     Traceback (most recent call last):
     ValueError: the target holds 'maybe', which is no class of the network: it knows no, yes
     """
     known = {_plain(label): code for code, label in enumerate(classes)} | {"": -1, "nan": -1}
+    # Tables write truth values as words or as 0 and 1.
+    for word, digit in (("false", "0"), ("true", "1")):
+        known |= {new: known[old] for old, new in ((word, digit), (digit, word)) if old in known and new not in known}
     codes = []
     for label in labels:
         code = known.get(_plain(label))

@@ -32,7 +32,7 @@ from planted.methods._filters import FilterProblem
 from planted.methods._finish import recover
 from planted.methods._inputs import InputsWarning, assumed_inputs
 from planted.methods._label_alpha import choose_label_alpha
-from planted.methods._label_finish import label_uncertainty
+from planted.methods._label_finish import label_uncertainty, leaving
 from planted.methods._label_kinds import label_activations, label_kinds, label_linear
 from planted.methods._label_width import choose_label_network, label_method
 from planted.methods._labels import LabelProblem, class_probabilities
@@ -111,6 +111,7 @@ __all__ = [
     "label_uncertainty",
     "leads_to_spurious_minimum",
     "leads_to_teacher",
+    "leaving",
     "methods_table",
     "observations",
     "phase_bounds",

@@ -88,7 +88,7 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         counting_rows=_counting_labels(problem, network) if survey.complete else survey.n_rows,
         different_rows=survey.n_rows,
         n_parameters=numbers,
-        undetermined=_undetermined(given, problem.alpha, why, off, left) or _too_far(expected),
+        undetermined=_undetermined(given, problem.alpha, why, off, left) or _too_far(problem, expected),
         remedy=_other_inputs(problem) if repeated else dependence or limit.advice,
         p_value=label_p_value(problem, network),
         structure="" if off is not None or value is None else _worse_than_shares(problem, value),
@@ -143,7 +143,8 @@ def recover_labels(problem: Any, start: Start, began: float) -> Recovery:
         # The number is known to two digits at best.
         about = float(f"{needed:.2g}")
         more = f"About {about:,.0f} rows would bring the error to {ACCURATE:g}; there are {survey.total_weight:,.0f}."
-        verdict = verdict.advising(more if survey.total_weight < about < np.inf else "")
+        # More rows take nothing from the bias of a penalty.
+        verdict = verdict.advising(more if survey.total_weight < about < np.inf and not problem.alpha else "")
     elif verdict.status == "ambiguous" and not late and not facts.unbeaten and not enough:
         verdict = verdict.advising(_endless_advice(problem, off, why) or verdict.advice)
     details = {name: value for name, value in (start.details | details).items() if name != "runaway"}
@@ -284,12 +285,21 @@ def _other_inputs(problem: LabelProblem) -> str:
     return f"Give rows with other inputs{', or ask for fewer neurons' if several else ''}."
 
 
-def _too_far(expected: float) -> str:
+def _too_far(problem: LabelProblem, expected: float) -> str:
     """That the weights are hardly known, in words; empty where they are."""
     if not expected > UNKNOWN:
         return ""
     shown = _beside(expected, UNKNOWN)
-    return f"labels alone leave an expected relative weight error of {shown}, more than the weights themselves"
+    return f"{leaving(problem)} an expected relative weight error of {shown}, more than the weights themselves"
+
+
+def leaving(problem: LabelProblem) -> str:
+    """What leaves an expected error of the weights, with its verb: a penalty makes it smaller, and adds a bias.
+
+    >>> leaving(LabelProblem.of(np.arange(4.0)[:, None], np.arange(4) % 2, 1, "sigmoid", alpha=0.1))
+    'labels and penalty leave, beside the bias of the penalty,'
+    """
+    return "labels and penalty leave, beside the bias of the penalty," if problem.alpha else "labels alone leave"
 
 
 def _endless_advice(problem: LabelProblem, off: Runaway | None, why: str) -> str:
@@ -338,7 +348,7 @@ def _unfinished(problem: LabelProblem, start: Start) -> str:
 def _noise(problem: LabelProblem, expected: float) -> str:
     words = []
     if problem.n_hidden:
-        words.append(f"labels alone leave an expected relative weight error of {_beside(expected, ACCURATE)}")
+        words.append(f"{leaving(problem)} an expected relative weight error of {_beside(expected, ACCURATE)}")
     if problem.alpha:
         words.append(f"the ℓ2 penalty of {problem.alpha:.2g} pulls weights towards zero, so that intervals are biased")
     return "; ".join(words)

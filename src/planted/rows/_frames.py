@@ -90,8 +90,8 @@ def read_frame(source: Any, wanted: Wanted, *, mixed: bool = False, labels: bool
     if kind in TEXT:
         return _text(path, content, wanted, (mixed, labels))
     if kind in PARQUET:
-        frame, _ = parquet_frame(path, wanted, content)
-        return _typed(frame, str(path), "Parquet", wanted, (mixed, labels))
+        frame, chosen = parquet_frame(path, wanted, content)
+        return _typed(frame, str(path), "Parquet", replace(wanted, features=chosen, exclude=()), (mixed, labels))
     if content is None:
         with reading(path, kind[1:]):
             content = path.read_bytes()
@@ -166,8 +166,9 @@ def _typed(frame: Any, name: str, words: str, wanted: Wanted, kinds: tuple[bool,
     if not frame.height:
         raise DataError(f"{name} has no rows")
     inputs = typed_columns(frame, name, chosen, mixed)
-    targets = typed_columns(frame, name, wanted.targets, mixed or labels) if wanted.targets else inputs.select()
-    truths = tuple(column for column in (*chosen, *wanted.targets) if frame[column].dtype == pl.Boolean)
+    targets = typed_columns(frame, name, wanted.targets, mixed or labels, labels) if wanted.targets else inputs.select()
+    numbers = chosen if labels else (*chosen, *wanted.targets)
+    truths = tuple(column for column in numbers if frame[column].dtype == pl.Boolean)
     return Frame(inputs.hstack(targets.get_columns()), chosen, words, name, truths=truths)
 
 

@@ -58,25 +58,33 @@ def _series(name: str, column: Any) -> Any:
 
     kind = getattr(column.dtype, "kind", "O")
     absent = column.isna().to_numpy(dtype=bool)
-    if kind in "biuf":
+    if kind in "iuf":
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return pl.Series(name, numbers).set(pl.Series(absent), None)
     if kind in "mMc":
         return pl.Series(name, [None] * len(column), dtype=pl.Duration if kind == "m" else pl.Datetime)
     values = [None if gone else entry for gone, entry in zip(absent, column.tolist(), strict=True)]
-    if all(isinstance(entry, (bool, int, float, np.number)) for entry in values if entry is not None):
+    given = [entry for entry in values if entry is not None]
+    if kind == "b" or (given and all(isinstance(entry, (bool, np.bool_)) for entry in given)):
+        return pl.Series(name, [None if entry is None else bool(entry) for entry in values], dtype=pl.Boolean)
+    if all(isinstance(entry, (bool, int, float, np.number)) for entry in given):
         return pl.Series(name, [None if entry is None else float(entry) for entry in values], dtype=pl.Float64)
     return pl.Series(name, [None if entry is None else str(entry) for entry in values], dtype=pl.String)
 
 
-def typed_columns(frame: Any, name: object, columns: Sequence[str], mixed: bool) -> Any:
-    """Columns as float64, or with `mixed` as text where they hold text; missing values are null."""
+def typed_columns(frame: Any, name: object, columns: Sequence[str], mixed: bool, labels: bool = False) -> Any:
+    """Columns as float64, or with `mixed` as text where they hold text; missing values are null.
+
+    With `labels` true and false stay what they are.
+    """
     import polars as pl
 
     made = []
     for column in frame.select(list(columns)).iter_columns():
         kind = column.dtype
-        if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
+        if labels and kind == pl.Boolean:
+            made.append(column)
+        elif kind.is_numeric() or kind in (pl.Boolean, pl.Null):
             made.append(column.cast(pl.Float64))
         elif mixed and kind in (pl.String, pl.Categorical, pl.Enum):
             text = column.cast(pl.String).str.strip_chars()
