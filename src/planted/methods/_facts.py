@@ -177,9 +177,12 @@ class Facts:
     unbeaten : tuple of str
         Which of "mean" and "linear" the network is not better than in rows left out.
     linear_tells : bool
-        Whether logistic regression is known to be better than the classes' shares in rows left out.
+        Whether a linear function, or logistic regression, is known to be better than the mean, or the classes' shares,
+        in rows left out, and the network no better than it.
     n_hidden, enough_neurons : int
         Neurons of the network, and fewer that explain the rows as well; zero where that is not known, or not so.
+    all_needed : bool
+        Whether fewer neurons were compared, and predict rows left out worse, or do not explain them.
     cause : Cause or None
         Of a misfit, where it was looked for.
     labels, filters : bool
@@ -232,6 +235,7 @@ class Facts:
     linear_tells: bool = False
     n_hidden: int = 0
     enough_neurons: int = 0
+    all_needed: bool = False
     cause: Cause | None = None
     labels: bool = False
     filters: bool = False
@@ -247,6 +251,11 @@ class Facts:
     def explained(self) -> bool:
         """Whether every row is explained to rounding."""
         return self.relative_loss <= EXACT and self.largest_residual <= ROW_EXACT
+
+    @property
+    def measure(self) -> str:
+        """What losses in rows left out are shown as, in words."""
+        return "explained deviance" if self.labels else "R²"
 
     @property
     def linear_rival(self) -> str:
