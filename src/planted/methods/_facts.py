@@ -45,6 +45,8 @@ UNEVEN = 0.01
 """A smaller p-value of noise of one size calls for errors that do without it."""
 LOOSE = 1 / 3
 """The relative error of a neuron's output above which normal intervals of the network are only approximate."""
+LOST = 3.0
+"""The relative error of a neuron's output above which rows leave it open: neither sign nor size are known."""
 UNKNOWN = 1.0
 """The error of a combination of a neuron's weights, over the length of its other weights per standard deviation of the
 inputs, above which rows leave it open where it may be zero: the loss is no parabola within the error. Nor do labels

@@ -91,6 +91,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         refits = None if exact or structured else refits_of(problem, network, needed, few.n_rows)
         left, held = looked_at(refits or few, network, needed, intercept=intercept)
         unknown = "" if undetermined else unsettled(left, network, needed, errors, intercept)
+        unknown = unknown or ("" if exact else about.unknown)
         # Where no row can be left out, a network that does not explain all is no measure of others.
         alone = unique or structured or (held is None and not exact)
         smaller = network if alone else fewer_neurons(problem, network, left, errors)

@@ -224,7 +224,7 @@ def _remedy(facts: Facts) -> str:
         return "Use linear regression."
     if facts.remedy:
         return facts.remedy
-    other = "Take the network as one of several that explain these rows, or give rows with other inputs"
+    other = "Take the network as one of several that explain these rows as well, or give rows with other inputs"
     rows = other if facts.repeated_inputs else "Give more rows in general position"
     if not (facts.explained or facts.labels or facts.filters) and 0 < facts.different_rows <= facts.n_parameters:
         return "Try another random_state, since so many numbers can explain so few rows."
