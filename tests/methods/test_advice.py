@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from planted import Network
+from planted import Network, PlantedRegressor
 from planted.methods import Facts, Problem, judge
+from planted.methods._baselines import LeftOut, compared
 from planted.methods._finish import recover
 from planted.methods._heavy_tails import far_rows
 from planted.methods._observations import Observations
@@ -55,3 +56,41 @@ def test_a_linear_function_is_no_explanation_where_a_few_rows_hide_others():
     assert "no neuron is needed" in judge(facts).reason
     hidden = judge(Facts(**{**vars(facts), "far_rows": "the 6 of 600 rows farthest off make 86 % of it"})).reason
     assert "a few rows far off hide whether neurons are needed" in hidden
+
+
+def test_fewer_neurons_that_predict_worse_are_no_advice():
+    """Two tanh neurons explain a noisy exclusive or, and one does not; their outputs cancel."""
+    draws = np.random.default_rng(9420)
+    bits = draws.integers(0, 2, (120, 3)).astype(float)
+    y = np.abs(bits[:, 0] - bits[:, 1]) + 0.15 * draws.standard_normal(120)
+    result = PlantedRegressor(2, "tanh", random_state=0).fit(bits, y).result_
+    assert result.status == "ambiguous"
+    assert "fewer" not in result.advice
+    assert result.verdict.facts.all_needed
+
+
+def test_a_linear_truth_that_a_poor_network_misses_is_found_all_the_same():
+    """Five times the rows a number: the network is no better than the mean, and a linear function is."""
+    draws = np.random.default_rng(9421)
+    X = draws.standard_normal((80, 4))
+    y = X @ [1.0, -1.0, 1.0, 0.5] + 1.5 * draws.standard_normal(80)
+    poor = Network([[1.0, 1.0, 1.0, 1.0]], [1.0], "abs")
+    left = compared(LeftOut.of(Observations(X, y), 80), poor, 4, intercept=False)
+    assert left.unbeaten == ("mean", "linear")
+    assert left.linear_tells
+    scores = {"network_loss": left.network, "linear_loss": left.linear, "mean_loss": left.mean}
+    facts = Facts(0.98, np.inf, 80, 4, p_value=0.5, n_hidden=1, unbeaten=left.unbeaten, linear_tells=True, **scores)
+    assert "worse than linear regression" in judge(facts).reason
+    assert judge(facts).advice.startswith("Use linear regression")
+    noise = compared(LeftOut.of(Observations(X, draws.standard_normal(80)), 80), poor, 4, intercept=False)
+    assert not noise.linear_tells
+
+
+@pytest.mark.parametrize(("unbeaten", "rival"), [(("linear",), "linear regression"), (("mean",), "the mean")])
+def test_a_misfit_names_what_predicts_rows_left_out_as_well(unbeaten, rival):
+    scores = {"network_loss": 0.9, "linear_loss": 0.7, "mean_loss": 0.8}
+    facts = Facts(0.6, np.inf, 300, 10, p_value=1e-9, n_hidden=3, unbeaten=unbeaten, **scores)
+    verdict = judge(facts)
+    assert verdict.status == "misfit"
+    assert verdict.reason.startswith(f"on rows left out the network is worse than {rival} (R² 0.1, ")
+    assert "the residuals have structure" in verdict.reason

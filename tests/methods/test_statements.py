@@ -675,7 +675,7 @@ def test_more_rows_are_no_advice_where_all_inputs_have_been_seen(noise):
     result = est.fit(bits, y).result_
     assert result.status == "ambiguous"
     assert "more rows may not help, since each of the 16 distinct inputs came more than once" in result.reason
-    assert result.advice.startswith("Take the network as one of several that explain these rows")
+    assert result.advice.startswith("Take the network as one of several that explain these rows as well")
     apart = bits + 0.3 * draws.standard_normal(bits.shape)
     assert "may not help" not in est.fit(apart, apart[:, 0] * apart[:, 1] + apart[:, 2]).result_.reason
 

@@ -46,6 +46,8 @@ class HeldOut:
         Squared errors of the network in the rows looked at.
     targets : tuple of (float, float, float)
         The three mean squared errors of each target, where there are several.
+    linear_tells : bool
+        Whether the linear function is better than the mean, and the network is not better than it.
     """
 
     network: float
@@ -54,6 +56,7 @@ class HeldOut:
     unbeaten: tuple[str, ...]
     squares: np.ndarray
     targets: tuple[tuple[float, float, float], ...] = ()
+    linear_tells: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,14 +224,15 @@ def compared(left: LeftOut, network: Predicting, n_parameters: int, *, intercept
     curved = network_is_curved(network)
     beaten = left.better(own, mean, n_parameters - outputs) or (not curved and left.slopes_tell(own, mean))
     unbeaten = [] if beaten else ["mean"]
-    linear = np.full(own.shape, np.nan)
+    linear, tells = np.full(own.shape, np.nan), False
     if left.n_rows > d + 2:
         linear = left.linear()
         if curved and not left.better(own, linear, n_parameters - outputs * (d + 1)):
             unbeaten.append("linear")
+            tells = left.better(linear, mean, outputs * d) or left.slopes_tell(linear, mean)
     each = [left.by_target(squares).tolist() for squares in (own, linear, mean)] if own.ndim > 1 else []
     targets = tuple(zip(*each, strict=True))
-    return HeldOut(left.loss(own), left.loss(linear), left.loss(mean), tuple(unbeaten), own, targets)
+    return HeldOut(left.loss(own), left.loss(linear), left.loss(mean), tuple(unbeaten), own, targets, tells)
 
 
 def linear_p_value(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None, *, counted: bool = True) -> float:

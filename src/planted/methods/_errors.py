@@ -23,7 +23,7 @@ from scipy.stats import chi2
 
 from planted.certificates import Uncertainty, crossing_scores, error_ratios, kink_jumps, uncertainty
 from planted.methods._collinear import all_but_follow
-from planted.methods._facts import EXACT, LEVERAGE_ENTRIES, LOOSE, NOISELESS, UNEVEN
+from planted.methods._facts import EXACT, LEVERAGE_ENTRIES, LOOSE, LOST, NOISELESS, UNEVEN
 from planted.methods._nearly_collinear import NearDependence, near_dependence
 from planted.methods._observations import Observations
 from planted.methods._problem import Problem
@@ -97,11 +97,25 @@ class Errors:
     @property
     def loose(self) -> int:
         """Neurons whose outputs are known so badly that the loss is no parabola within their errors."""
+        return int(np.sum(self._output_errors > LOOSE))
+
+    @property
+    def unknown(self) -> str:
+        """Which output is not known at all, in words; empty if none is."""
+        errors = self._output_errors
+        worst = float(np.max(errors, initial=0.0))
+        if worst <= LOST:
+            return ""
+        return f"the standard error of the output of a neuron is {worst:.2g} times that output"
+
+    @property
+    def _output_errors(self) -> np.ndarray:
+        """Relative errors (k,) of the outputs of each neuron; none where they are not known."""
         known = self.uncertainty
         if known is None or not known.determined or "output" not in known.errors:
-            return 0
+            return np.zeros(0)
         size, error = (np.linalg.norm(np.atleast_2d(part["output"]), axis=0) for part in known.comparable)
-        return int(np.sum(error > LOOSE * size))
+        return np.asarray(error / np.maximum(size, 1e-300))
 
 
 def errors_of(problem: Problem, network: Network, data: Observations, relative_loss: float) -> Errors:

@@ -45,6 +45,8 @@ UNEVEN = 0.01
 """A smaller p-value of noise of one size calls for errors that do without it."""
 LOOSE = 1 / 3
 """The relative error of a neuron's output above which normal intervals of the network are only approximate."""
+LOST = 3.0
+"""The relative error of a neuron's output above which rows leave it open: neither sign nor size are known."""
 UNKNOWN = 1.0
 """The error of a combination of a neuron's weights, over the length of its other weights per standard deviation of the
 inputs, above which rows leave it open where it may be zero: the loss is no parabola within the error. Nor do labels
@@ -177,9 +179,12 @@ class Facts:
     unbeaten : tuple of str
         Which of "mean" and "linear" the network is not better than in rows left out.
     linear_tells : bool
-        Whether logistic regression is known to be better than the classes' shares in rows left out.
+        Whether a linear function, or logistic regression, is known to be better than the mean, or the classes' shares,
+        in rows left out, and the network no better than it.
     n_hidden, enough_neurons : int
         Neurons of the network, and fewer that explain the rows as well; zero where that is not known, or not so.
+    all_needed : bool
+        Whether fewer neurons were compared, and predict rows left out worse, or do not explain them.
     cause : Cause or None
         Of a misfit, where it was looked for.
     labels, filters : bool
@@ -232,6 +237,7 @@ class Facts:
     linear_tells: bool = False
     n_hidden: int = 0
     enough_neurons: int = 0
+    all_needed: bool = False
     cause: Cause | None = None
     labels: bool = False
     filters: bool = False
@@ -247,6 +253,11 @@ class Facts:
     def explained(self) -> bool:
         """Whether every row is explained to rounding."""
         return self.relative_loss <= EXACT and self.largest_residual <= ROW_EXACT
+
+    @property
+    def measure(self) -> str:
+        """What losses in rows left out are shown as, in words."""
+        return "explained deviance" if self.labels else "R²"
 
     @property
     def linear_rival(self) -> str:

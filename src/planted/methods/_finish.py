@@ -13,7 +13,7 @@ from planted.methods._baselines import HeldOut, LeftOut, linear_p_value, looked_
 from planted.methods._causes import misfit_cause
 from planted.methods._collinear import constant_inputs, dependence_advice, dependence_words, shortest_weights
 from planted.methods._errors import errors_of
-from planted.methods._facts import EXACT, LEVEL, ROUNDED, ROW_EXACT, Facts, TargetLosses, crowded
+from planted.methods._facts import EXACT, LEVEL, ROUNDED, ROW_EXACT, TESTED_UNKNOWNS, Facts, TargetLosses, crowded
 from planted.methods._heavy_tails import far_rows
 from planted.methods._limits import Limit, limit_of, steep_neurons
 from planted.methods._neighbours import input_in_order, neighbours_correlation
@@ -91,6 +91,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         refits = None if exact or structured else refits_of(problem, network, needed, few.n_rows)
         left, held = looked_at(refits or few, network, needed, intercept=intercept)
         unknown = "" if undetermined else unsettled(left, network, needed, errors, intercept)
+        unknown = unknown or ("" if exact else about.unknown)
         # Where no row can be left out, a network that does not explain all is no measure of others.
         alone = unique or structured or (held is None and not exact)
         smaller = network if alone else fewer_neurons(problem, network, left, errors)
@@ -129,6 +130,7 @@ def recover(problem: Problem, start: Start, began: float) -> Recovery:
         late=late,
         without_neurons="" if problem.n_hidden else "linear" if problem.free.skip else "constant",
         enough_neurons=enough,
+        all_needed=smaller is network and not alone and problem.unknowns <= TESTED_UNKNOWNS,
         unmeasured=("fewer",) if smaller is None else (),
         targets=target_losses(squares, survey, held),
         **held_out_facts(held, data),
@@ -302,7 +304,7 @@ def held_out_facts(held: HeldOut | None, data: Observations) -> dict[str, Any]:
     losses: dict[str, Any] = {"network_loss": held.network, "linear_loss": held.linear, "mean_loss": held.mean}
     if "mean" in held.unbeaten:
         losses["linear_p_value"] = linear_p_value(*data[:3], counted=data.counted)
-    return losses | {"unbeaten": held.unbeaten}
+    return losses | {"unbeaten": held.unbeaten, "linear_tells": held.linear_tells}
 
 
 def worst_row(problem: Problem, network: Any) -> float:

@@ -117,8 +117,8 @@ def _status(facts: Facts) -> tuple[str, str, str]:
         if _linear_as_well(facts):
             cause, advice = _WITHOUT_NEURONS["linear"], "Use linear regression."
         share = _share(facts)
-        if facts.labels and _loses_to_linear(facts):
-            share = f"{_beside_linear(facts)}; {share}"
+        if _loses_to_linear(facts) or _loses_to_mean(facts):
+            share = f"{_beside_linear(facts) if _loses_to_linear(facts) else _beside_mean(facts)}; {share}"
         if facts.neighbours:
             cause = f"{cause}; {_together(facts)}{'' if facts.in_order else ', which may look like structure'}"
             advice = advice if facts.in_order else f"{advice} {_apart(facts)}".lstrip()
@@ -220,15 +220,13 @@ def _remedy(facts: Facts) -> str:
     """What to do about weights that the rows leave open."""
     if _linear_as_well(facts):
         return "Use linear regression."
-    rows = "Give more rows in general position"
-    if facts.repeated_inputs:
-        rows = "Take the network as one of several that explain these rows, or give rows with other inputs"
     if facts.remedy:
         return facts.remedy
+    other = "Take the network as one of several that explain these rows as well, or give rows with other inputs"
+    rows = other if facts.repeated_inputs else "Give more rows in general position"
     if not (facts.explained or facts.labels or facts.filters) and 0 < facts.different_rows <= facts.n_parameters:
         return "Try another random_state, since so many numbers can explain so few rows."
-    # Whether fewer neurons explain every real target is measured, and said instead where they do.
-    return f"{rows if facts.explained and not facts.filters else _or_fewer(facts, rows)}."
+    return f"{_or_fewer(facts, rows)}."
 
 
 def _together(facts: Facts) -> str:
@@ -260,8 +258,8 @@ def _share(facts: Facts) -> str:
 
 
 def _or_fewer(facts: Facts, words: str) -> str:
-    """`words`, and fewer neurons, or filters, where there are several; not where labels were compared with fewer."""
-    if facts.n_hidden <= 1 or (facts.labels and "n_hidden" in facts.compared):
+    """`words`, and fewer neurons, or filters, where there are several; not where fewer were compared and are worse."""
+    if facts.n_hidden <= 1 or facts.all_needed or (facts.labels and "n_hidden" in facts.compared):
         return words
     return f"{words.removeprefix('or ')}, or ask for fewer {units(facts)}"
 
@@ -275,24 +273,16 @@ def _or_enough(facts: Facts, words: str) -> str:
 
 def _simpler(facts: Facts) -> tuple[str, str] | None:
     """Reason and advice where something simpler predicts rows left out as well."""
-    measure = "explained deviance" if facts.labels else "R²"
-    own = f"{measure} {gain(facts.network_loss)}"
     if not facts.explained and "mean" in facts.unbeaten and not facts.linear_tells:
         wanted = "more rows" if facts.linear_p_value < LEVEL else "other inputs, or more rows"
         if facts.repeated_inputs and facts.different_rows < TELLING_ROWS:
             more = "ask for more neurons" if facts.n_hidden else "set n_hidden"
             wanted = f"rows with other inputs, or, if there is no noise, {more}"
-        rival = "the classes' shares" if facts.labels else "the mean"
         if facts.without_neurons:
-            nothing = _NOTHING.format(rival if facts.labels else "their mean")
+            nothing = _NOTHING.format("the classes' shares" if facts.labels else "their mean")
             advice = _apart(facts) if facts.neighbours else f"Give {wanted}."
             return f"{nothing}: {_dependence(facts)}", advice
-        word = "worse than" if facts.network_loss > facts.mean_loss else "not clearly better than"
-        return (
-            f"on rows left out the network is {word} {rival} ({own}, {rival} {gain(facts.mean_loss)}): "
-            f"{_dependence(facts)}",
-            f"Give {_or_enough(facts, wanted)}.",
-        )
+        return f"{_beside_mean(facts)}: {_dependence(facts)}", f"Give {_or_enough(facts, wanted)}."
     if _loses_to_linear(facts):
         rival = facts.linear_rival
         # A better score that may be chance is no evidence against neurons, nor is what so many numbers cost.
@@ -313,6 +303,19 @@ def _simpler(facts: Facts) -> tuple[str, str] | None:
     return None
 
 
+def _loses_to_mean(facts: Facts) -> bool:
+    """Whether rows left out speak for their mean, where it is not said of the rows of the fit already."""
+    return bool(facts.n_hidden and not facts.labels and "mean" in facts.unbeaten and facts.relative_loss <= 1)
+
+
+def _beside_mean(facts: Facts) -> str:
+    """How the network compares with the mean, or the shares of classes, on rows left out, in words."""
+    rival = "the classes' shares" if facts.labels else "the mean"
+    word = "worse than" if facts.network_loss > facts.mean_loss else "not clearly better than"
+    scores = f"{gain(facts.network_loss)}, {rival} {gain(facts.mean_loss)}"
+    return f"on rows left out the network is {word} {rival} ({facts.measure} {scores})"
+
+
 def _loses_to_linear(facts: Facts) -> bool:
     """Whether rows left out speak for a linear function rather than for the network."""
     return not facts.explained and ("linear" in facts.unbeaten or ("mean" in facts.unbeaten and facts.linear_tells))
@@ -320,9 +323,8 @@ def _loses_to_linear(facts: Facts) -> bool:
 
 def _beside_linear(facts: Facts) -> str:
     """How the network compares with a linear function on rows left out, in words."""
-    measure = "explained deviance" if facts.labels else "R²"
     word = "worse than" if facts.network_loss > (1 + ALIKE) * facts.linear_loss else "not clearly better than"
-    scores = f"{measure} {gain(facts.network_loss)}, that {gain(facts.linear_loss)}"
+    scores = f"{facts.measure} {gain(facts.network_loss)}, that {gain(facts.linear_loss)}"
     return f"on rows left out the network is {word} {facts.linear_rival} ({scores})"
 
 

@@ -24,8 +24,7 @@ def cause_of(facts: Facts) -> tuple[str, str]:
     cause = facts.cause
     if cause is None:
         return _likely_cause(facts)
-    measure = "explained deviance" if facts.labels else "R²"
-    instead = f"{measure} {gain(cause.after)} instead of {gain(cause.before)}, {REFITTED}"
+    instead = f"{facts.measure} {gain(cause.after)} instead of {gain(cause.before)}, {REFITTED}"
     if cause.kind == "search":
         return f"the search failed: a new run with the same settings has {instead}", "Try another random_state."
     if cause.kind == "intercept":
@@ -75,8 +74,7 @@ def cause_of(facts: Facts) -> tuple[str, str]:
 
 def refitted(facts: Facts, cause: Cause) -> str:
     """Scores of the best other fit and of the network, in words."""
-    measure = "explained deviance" if facts.labels else "R²"
-    return f"{measure} {gain(cause.after)}, this network {gain(cause.before)}, {REFITTED}"
+    return f"{facts.measure} {gain(cause.after)}, this network {gain(cause.before)}, {REFITTED}"
 
 
 def nothing_better(facts: Facts) -> tuple[str, str]:
