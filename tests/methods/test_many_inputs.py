@@ -7,6 +7,7 @@ from planted import datasets, match
 from planted.methods import Problem, _screen_directions, _second_order
 from planted.methods._choose import _Contest, choose
 from planted.methods._facts import EXACT
+from planted.methods._problem import Free
 from planted.methods._question import Question
 from planted.methods.regression import expand
 
@@ -70,6 +71,31 @@ def test_a_neuron_that_few_directions_hardly_show_is_found():
     contest = _Contest(Problem.of(data.X, data.y, 1), Question())
     tanh = next(family for family in contest.question.families(160) if family.name == "tanh")
     assert contest.path(tanh, 0).at(3).loss <= EXACT
+
+
+def test_families_that_look_alike_begin_from_what_is_left_of_another(monkeypatch):
+    """A look in the span of tanh neurons, and of a linear part that goes away again, does not tell erf ones apart."""
+    data = datasets.make_planted(
+        1800, 160, 2, activation="erf", weights="gaussian", output="mixed", noise=0.05, random_state=6
+    )
+    contest = _Contest(Problem.of(data.X, data.y, 1), Question())
+    alike = [family for family in contest.question.families(160) if family.name in ("tanh", "erf")]
+    monkeypatch.setattr(Question, "families", lambda *_: alike)
+    assert contest.choice().chosen.name == "2 erf neurons"
+
+
+@pytest.mark.parametrize("activation", ["relu", "softplus"])
+def test_a_kink_that_is_as_likely_ties_with_a_steep_smooth_neuron(activation):
+    """Rows held out prefer a smooth neuron where the place of the kink is not known precisely."""
+    data = datasets.make_planted(600, 3, 1, activation=activation, weights="gaussian", noise=0.05, random_state=0)
+    contest = _Contest(Problem.of(data.X, data.y, 1), Question())
+    families = {family.name: family for family in contest.question.families(3)}
+    kinked, smooth = (
+        contest.entry(families[name], families[name].members[0], 1, Free(False, False, False))
+        for name in ("relu", "softplus")
+    )
+    smooth.squares = 0.95 * np.minimum(kinked.squares, smooth.squares)
+    assert contest.settled([kinked, smooth]) is (kinked if activation == "relu" else smooth)
 
 
 def test_a_fit_to_all_rows_is_made_once():

@@ -12,8 +12,9 @@ r"""Which kind of network? Activation, width and parts that a caller leaves open
    does without have to bring, (ln n − 2)/n of the loss each.
 5. Its parts (biases, intercept, linear part) go one after the other, and its relatives in the family are tried, by the
    same rule; a part also stays if an F-test on all rows says that it is there.
-6. Families whose winners tie up to two standard errors are fitted to all rows and compared by their likelihood there;
-   of those that are as likely, one with doubtful residuals gives way.
+6. Of many inputs, winners lend their neurons to families that look alike (:mod:`planted.methods._lending`). Those that
+   tie up to two standard errors, and neurons with a kink that are as likely as steep smooth ones, are fitted to all
+   rows and compared by their likelihood there; of those that are as likely, one with doubtful residuals gives way.
 7. A candidate whose residuals show structure gives way to one whose residuals show none.
 8. A linear function that predicts rows left out not clearly better than their mean gives way to it: the verdict would
    say so.
@@ -29,16 +30,17 @@ from dataclasses import replace
 from planted.activations import Activation
 from planted.methods._baselines import LeftOut
 from planted.methods._choice import Candidate, Choice
-from planted.methods._comparison import STANDARD_ERRORS, Entry
+from planted.methods._comparison import INDIFFERENT, STANDARD_ERRORS, Entry
 from planted.methods._facts import EXACT, HELD_OUT_FLOOR, LEVEL
 from planted.methods._families import Family
+from planted.methods._lending import Lending
 from planted.methods._observations import observations
 from planted.methods._plainest import plainest
 from planted.methods._problem import Free, Problem
 from planted.methods._question import Question
 from planted.methods._reason import reason_of
 from planted.methods._screen_rows import MANY_INPUTS
-from planted.methods._sizes import ATTEMPTS, BEHIND, ERRORS, FIRST_WIDTH, LESS, WIDER, Sizes
+from planted.methods._sizes import ATTEMPTS, BEHIND, ERRORS, FIRST_WIDTH, LESS, WIDER
 from planted.methods._small_table import explaining
 from planted.methods._wider import wider_network
 from planted.numerics import random
@@ -52,8 +54,8 @@ _SPARE, _SPARE_OF_MANY, _FIRST_OF_MANY = 10, 2, 3
 _PART_LEVEL = 0.01
 # The share of a linear function's loss up to which the best family's neurons tell where others lie.
 _TELLING = 0.25
-# Standard errors up to which finalists tie, and a difference of −2 log-likelihood that says nothing.
-_FINAL_ERRORS, _INDIFFERENT = 2.0, 2.0
+# Standard errors up to which finalists tie.
+_FINAL_ERRORS = 2.0
 # A smaller p-value of the residual test gives way to another finalist that is as likely.
 _DOUBTFUL = 0.05
 # Apart from the keys of the paths, which are numbered.
@@ -81,7 +83,7 @@ def choose(problem: Problem, question: Question) -> Choice:
     return plainest(problem, question) or _Contest(problem, question).choice()
 
 
-class _Contest(Sizes):
+class _Contest(Lending):
     def choice(self) -> Choice:
         question = self.question
         if question.n_hidden is None:
@@ -97,7 +99,7 @@ class _Contest(Sizes):
             for family in self.sized(alive) if alive else ():
                 best = self.on_more_rows(self.simplest_of(family))
                 finalists.append(best if passed() else self.pruned(best))
-        chosen = self.settled(finalists)
+        chosen = self.settled(self.lent(finalists))
         if question.n_hidden is None and not passed():
             chosen = self.without_structure(chosen)
         return self.table_of(self.better_than_the_mean(chosen))
@@ -327,7 +329,7 @@ class _Contest(Sizes):
         best = min(finalists, key=self.loss)
         # More numbers than the best one has are no reason to be worse by more than one standard error.
         errors = {id(entry): _FINAL_ERRORS if entry.numbers <= best.numbers else 1.0 for entry in finalists}
-        tying = [entry for entry in finalists if self.ties(entry, best, errors[id(entry)])]
+        tying = [e for e in finalists if self.ties(e, best, errors[id(e)]) or self.is_limit(e, best)]
         plain = [entry for entry in tying if entry.family is None]
         less: list[Entry] = []
         if plain or self.exact(best) or len(tying) == 1 or passed():
@@ -348,7 +350,7 @@ class _Contest(Sizes):
         Likelihoods are Gaussian with the price that the Bayesian information criterion asks for a number.
         """
         prices = {id(entry): self.criterion(entry) for entry in tying}
-        enough = min(prices.values()) + _INDIFFERENT
+        enough = min(prices.values()) + INDIFFERENT
         likely = [entry for entry in tying if prices[id(entry)] <= enough]
         chosen = self.fewest([entry for entry in likely if self.p_value(entry) >= _DOUBTFUL] or likely)
         return chosen, [entry for entry in tying if prices[id(entry)] > enough]

@@ -15,6 +15,8 @@ from planted.networks import Network
 
 STANDARD_ERRORS = 1.0
 """Standard errors of the mean difference up to which two candidates tie."""
+INDIFFERENT = 2.0
+"""A difference of −2 log-likelihood that says nothing."""
 _LINEAR_ERRORS = 2.5
 # The same from which on one is said to be clearly worse or better.
 _CLEAR_ERRORS = 2.0
@@ -37,6 +39,12 @@ class Entry:
     p_value: float = np.nan
     network: Network | None = None
     on_all: Fitted | None = None
+    before: Fitted | None = None
+
+    def refit(self, fits: list[Fitted]) -> None:
+        """Take other fits by fold; the fit to all rows is made anew, and stays as it was if that was better."""
+        self.fits, self.squares = fits, np.concatenate([fit.squares for fit in fits])
+        self.before, self.p_value, self.network, self.on_all = self.on_all, np.nan, None, None
 
 
 class Comparison:

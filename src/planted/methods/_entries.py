@@ -71,7 +71,11 @@ class Entries(Comparison):
         # With every part free the search itself has the candidate, and neurons too many do it no harm.
         whole = member is family.members[0] and free == Free(True, True, True) and family.biased
         fits = [path.at(width) if whole else path.member(width, member, free) for path in paths]
-        squares = np.concatenate([fit.squares for fit in fits])
+        return self.entered(family, member, free, fits)
+
+    def entered(self, family: Family, member: Member, free: Free, fits: list[Fitted]) -> Entry:
+        """The candidate of these fits by fold, kept."""
+        squares, width = np.concatenate([fit.squares for fit in fits]), fits[0].width
         numbers = self.numbers(member.activation, width, free)
         return self._enter(member.activation, Entry(family, member, width, free, numbers, squares, fits))
 
@@ -143,7 +147,8 @@ class Entries(Comparison):
         path, fitted = self.path(entry.family, 0), entry.fits[0]
         if fitted.shape.centred:
             fitted = path.member(entry.width, entry.member, entry.free)
-        entry.on_all = on_all_rows(path, fitted)
+        made = on_all_rows(path, fitted)
+        entry.on_all = made if entry.before is None or made.loss <= entry.before.loss else entry.before
         entry.network = self.table.network(entry.on_all)
         return entry.on_all
 

@@ -213,9 +213,12 @@ class Path:
         return self.made[key][1]
 
     def _member(self, fitted: Fitted, member: Member, free: Free) -> Fitted:
-        hidden = self._member_rows(fitted, member, free)
+        return self.descended(member, free, self._member_rows(fitted, member, free))
+
+    def descended(self, member: Member, free: Free, hidden: np.ndarray) -> Fitted:
+        """The network of a member with these parts that begins from hidden rows in its own coordinates."""
         shape = Shape.of(member.activation, free)
-        rows = self._train(shape, fitted.width, _MEMBER_ROWS)
+        rows = self._train(shape, len(hidden), _MEMBER_ROWS)
         patience = _BRIEF_POLISH if self.n_inputs >= MANY_INPUTS else _POLISH_PATIENCE
         run = variable_projection(
             rows, hidden, steps=_POLISH, target=_NOTHING * self.unit, patience=patience, progress=self.progress

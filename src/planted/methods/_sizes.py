@@ -179,28 +179,3 @@ class Sizes(Entries):
             self.path(family, fold).retry(width, math.ceil(WIDER * width), number)
         self.forget(family, width)
         return self.wide(family, width)
-
-    def borrow(self, family: Family, others: list[Family]) -> None:
-        """Neurons at the width of others that look alike, from theirs, and fewer ones from there.
-
-        A descent may end early where neurons are joined, as those with one kink do.
-        """
-        for other in others:
-            lent, mine = self.simplest_of(other), self.simplest_of(family)
-            better = lent.width < mine.width or (lent.width == mine.width and self.loss(lent) < self.loss(mine))
-            kinked = family.representative.homogeneity == 1 and _may_be_kinks(other.representative)
-            alike = kinked or (family.shape == other.shape and family.name != other.name and lent.width < mine.width)
-            if not alike or not better or passed():
-                continue
-            for fold in range(len(self.table.folds)):
-                self.path(family, fold).borrow(self.path(other, fold), lent.width)
-            self.forget(family, lent.width)
-            entry = self.wide(family, lent.width)
-            if not kinked and self.ties(entry, self.best_of(family)):
-                self.narrow(family)
-
-
-def _may_be_kinks(activation: Activation) -> bool:
-    """Whether neurons look like ones with a kink where their weights are steep, or have several themselves."""
-    bent = activation.centred_parity == "even" and activation.tilt and activation.homogeneity is None
-    return bool(bent) or len(activation.kinks) > 1
