@@ -6,6 +6,7 @@ import scipy.optimize
 
 from planted import activations
 from planted.solvers import SeparableRows, _projection, variable_projection
+from planted.solvers._columns import Regular, factored
 from planted.solvers._projection import _VariableProjection
 from planted.solvers._projection_products import Products, independent_columns
 
@@ -156,8 +157,8 @@ def test_columns_of_a_prescribed_spectrum_are_factored(least):
     rng = np.random.default_rng(3)
     left, right = (np.linalg.qr(rng.standard_normal((size, 4)))[0] for size in (60, 4))
     columns = np.asarray((left * [1.0, 0.5, 0.1, least]) @ right.T * [1e3, 1.0, 1e-4, 1.0], order="F")
-    factor = _projection._Factor.of(columns)
-    assert (factor.triangle is not None) == (least == 1e-3)
+    factor = factored(columns)
+    assert isinstance(factor, Regular) == (least == 1e-3)
     assert factor.basis.shape[1] == (3 if least == 1e-17 else 4)
     assert factor.basis.T @ factor.basis == pytest.approx(np.eye(factor.basis.shape[1]), abs=1e-12)
     y = columns @ np.array([[1.0], [2.0], [3.0], [-1.0]])
@@ -166,7 +167,7 @@ def test_columns_of_a_prescribed_spectrum_are_factored(least):
 
 def test_fewer_rows_than_columns_are_all_explained():
     columns, y = np.random.default_rng(4).standard_normal((2, 3, 5))
-    factor = _projection._Factor.of(columns)
+    factor = factored(columns)
     assert columns @ factor.solution(factor.basis.T @ y) == pytest.approx(y)
 
 

@@ -117,7 +117,7 @@ class Report:
         estimator, result = self.estimator, self.estimator.result_
         certificate, law = estimator.certificate_, getattr(estimator, "inputs_", None)
         summary = estimator.summary(self.level if result.uncertainty is not None else None)
-        lines = [in_flags(line) for line in summary.head]
+        table, lines = summary.table(), [in_flags(line) for line in summary.head]
         if self.source is not None and self.source.words:
             lines.append(f"table: {self.source.words}")
         if law is not None and law.law is not None:
@@ -134,7 +134,7 @@ class Report:
         for restart in result.details.get("restarts", ()):
             signs = f"({restart.signs[0]:+d}, {restart.signs[1]:+d})"
             lines.append(f"  restart {signs}: {restart.fate}, loss {restart.loss:.4g}")
-        lines += ["", summary.table(), "", *summary.notes]
+        lines += ["", table, "", *summary.notes]
         if self.level is not None and result.uncertainty is None:
             lines.append("there are no intervals: standard errors are computed for at most 1,000 parameters")
         if self.began is not None:

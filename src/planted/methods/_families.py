@@ -59,9 +59,14 @@ class Family:
         return cls(activations.get(representative), named, *(near or ()))
 
     @property
+    def by_matrix(self) -> bool:
+        """Whether its neurons are a matrix Σ a wwᵀ, which linear least squares finds: as z² are."""
+        return self.representative.name == "quadratic"
+
+    @property
     def biased(self) -> bool:
         """Whether biases say something that a linear part and an intercept do not: not for z²."""
-        return self.representative.name != "quadratic"
+        return not self.by_matrix
 
     @property
     def name(self) -> str:

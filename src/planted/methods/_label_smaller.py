@@ -11,6 +11,7 @@ from planted.methods._facts import TESTED_ROWS
 from planted.methods._label_held_out import losses_left_out, predicts_better
 from planted.methods._label_quick import descended
 from planted.methods._labels import LabelProblem
+from planted.methods._smaller import without_neuron
 from planted.networks import Network
 from planted.numerics.deadline import passed
 
@@ -41,7 +42,7 @@ def fewer_label_neurons(problem: LabelProblem, network: Network) -> Network | No
             return None if now is network else now
         narrow = replace(sample, n_hidden=now.n_hidden - 1)
         loss = narrow.objective()
-        starts = [_without(now, i) for i in range(now.n_hidden)]
+        starts = [without_neuron(now, i) for i in range(now.n_hidden)]
         smaller = descended(narrow, min(starts, key=lambda rest: float(loss.value(narrow.params(rest)))))
         # Numbers that a penalty holds cost what it takes from the labels that are fitted.
         extra = 0 if problem.alpha else problem.unknowns - narrow.unknowns
@@ -50,10 +51,3 @@ def fewer_label_neurons(problem: LabelProblem, network: Network) -> Network | No
             return now
         now = smaller
     return now
-
-
-def _without(network: Network, i: int) -> Network:
-    """The network without neuron i."""
-    rest = np.delete(np.arange(network.n_hidden), i)
-    bias = None if network.bias is None else network.bias[rest]
-    return network.replace(weights=network.weights[rest], bias=bias, output=network.output[..., rest])

@@ -100,7 +100,7 @@ class Path:
             return self._best(self._descend(self.family.near_scale * self.near.at(width).hidden))
         if self.directed:
             return self._best(self._descend(self._directed(width, key)))
-        squares = square_rows(self._train(self.shape, width), width) if self.family.name == "quadratic" else None
+        squares = square_rows(self._train(self.shape, width), width) if self.family.by_matrix else None
         if squares is not None:
             return self._best(self._descend(squares))
         hidden = random_rows(key, width, rank)

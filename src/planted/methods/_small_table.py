@@ -87,7 +87,7 @@ def _widest(path: Path) -> int:
     spare = table.y.size // _TARGETS_PER_NUMBER - m * (shape.constant + rank * shape.linear)
     affordable = math.isqrt(_AFFORDABLE // len(table.y)) // max(q, 1)
     # More squares than inputs are no other function.
-    most = m * q if path.family.name == "quadratic" else max(_WIDTHS)
+    most = m * q if path.family.by_matrix else max(_WIDTHS)
     return max(0, min(spare // (q + m), affordable, most))
 
 

@@ -106,14 +106,23 @@ def _relative(problem: Problem, network: Network) -> float:
     return float(np.average(np.sum(residual**2, axis=1), weights=survey.weight)) / survey.variance
 
 
+def without_neuron(network: Network, i: int) -> Network:
+    """The network without neuron i.
+
+    >>> without_neuron(Network([[1.0], [2.0]], [3.0, 4.0]), 0).output
+    array([4.])
+    """
+    rest = np.delete(np.arange(network.n_hidden), i)
+    bias = None if network.bias is None else network.bias[rest]
+    return network.replace(weights=network.weights[rest], bias=bias, output=network.output[..., rest])
+
+
 def _without(problem: Problem, network: Network, i: int) -> Network:
     """The network without neuron i, its outputs fitted anew to the sample."""
-    rest = np.delete(np.arange(network.n_hidden), i)
-    weights, bias = network.weights[rest], None if network.bias is None else network.bias[rest]
-    survey = problem.survey
-    features = network.activation(survey.X @ weights.T + (0.0 if bias is None else bias))
+    less, survey = without_neuron(network, i), problem.survey
+    features = less.activation(less.preactivations(survey.X))
     n = len(survey.y)
-    fixed = network.replace(weights=weights, bias=bias, output=0.0 * network.output[..., rest])
+    fixed = less.replace(output=0.0 * less.output)
     target = (survey.y - fixed.predict(survey.X)).reshape(n, -1)
     root = np.ones((n, 1)) if survey.weight is None else np.sqrt(survey.weight)[:, None]
     output = np.linalg.lstsq(features * root, target * root, rcond=1e-10)[0].T

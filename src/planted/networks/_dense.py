@@ -291,7 +291,7 @@ class Network(Kind):
             if net.bias is not None:
                 arrays["bias"] = (net.bias / scale)[keep]
             net = Network(**arrays, activation=act)
-        if net.n_hidden and (act.parity is not None or net._turns_freely):
+        if net.n_hidden and (net._turns_freely or act.parity is not None):
             joint = net.weights if net.bias is None else np.column_stack([net.weights, net.bias])
             first = joint[np.arange(len(joint)), np.argmax(joint != 0, axis=1)]
             net = net.turned(np.where(first < 0, -1.0, 1.0))

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 
+from planted.activations.elementwise import logistic, logistic_slope
 from planted.networks import Network
 from planted.reading._check import MOST_SINGLE, Check
 from planted.reading._places import beside_hyperplanes
@@ -27,12 +28,12 @@ _SHARES = (1.0, 0.3, 0.1, 0.03)
 
 SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "squared_relu": lambda z: 2 * np.maximum(z, 0),
-    "softplus": special.expit,
+    "softplus": logistic,
     "gelu": lambda z: special.ndtr(z) + z * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi),
-    "silu": lambda z: special.expit(z) * (1 + z * special.expit(-z)),
-    "tanh": lambda z: 4 * special.expit(2 * z) * special.expit(-2 * z),
-    "sigmoid": lambda z: special.expit(z) * special.expit(-z),
-    "tanh_probability": lambda z: 2 * special.expit(2 * z) * special.expit(-2 * z),
+    "silu": lambda z: logistic(z) * (1 + z * logistic(-z)),
+    "tanh": lambda z: 4 * logistic_slope(2 * z),
+    "sigmoid": logistic_slope,
+    "tanh_probability": lambda z: 2 * logistic_slope(2 * z),
     "erf": lambda z: 2 / np.sqrt(np.pi) * np.exp(-0.5 * z**2),
     "standard_erf": lambda z: 2 / np.sqrt(np.pi) * np.exp(-(z**2)),
     "erf_probability": lambda z: np.exp(-(z**2)) / np.sqrt(np.pi),

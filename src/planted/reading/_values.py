@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
+from planted.activations.elementwise import logistic, softplus
 from planted.networks import Network
 
 _FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -15,14 +16,14 @@ _FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "quadratic": np.square,
     "squared_relu": lambda z: np.square(np.maximum(z, 0)),
     "tanh": np.tanh,
-    "sigmoid": special.expit,
-    "tanh_probability": lambda z: special.expit(2 * z),
+    "sigmoid": logistic,
+    "tanh_probability": lambda z: logistic(2 * z),
     "erf": lambda z: np.sqrt(2) * special.erf(z / np.sqrt(2)),
     "standard_erf": special.erf,
     "erf_probability": lambda z: 0.5 * special.erfc(-z),
-    "softplus": lambda z: np.logaddexp(z, 0.0),
+    "softplus": softplus,
     "gelu": lambda z: z * special.ndtr(z),
-    "silu": lambda z: z * special.expit(z),
+    "silu": lambda z: z * logistic(z),
     "hard_tanh": lambda z: np.clip(z, -1, 1),
     "relu6": lambda z: np.clip(z, 0, 6),
     "hard_sigmoid": lambda z: np.clip(z / 6 + 0.5, 0, 1),

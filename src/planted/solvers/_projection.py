@@ -17,25 +17,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dgemm, dsyrk
-from scipy.linalg.lapack import dgeqrf, dorgqr, dpotrf, dpotrs, dtrcon, dtrtrs
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from planted.activations import Activation
 from planted.numerics.progress import Progress, silent
 from planted.numerics.threads import one_thread
+from planted.solvers._columns import Factor, Singular, factored, norms_of
 from planted.solvers._iterate import Ending, Solver, iterate
 from planted.solvers._projection_products import Products, independent_columns
 from planted.solvers._result import Descent
 
 _DAMPINGS = (1e-2, 1e-14, 1e10)
-# Singular values of the linear columns, and diagonal entries of the curvature, below this share count as zero; columns
-# whose least one is estimated to be above the third number have none that does.
-_SINGULAR, _LEAST, _REGULAR = 1e-13, 1e-10, 1e-9
-# Columns that LAPACK takes at a time.
-_BLOCK = 32
+# Diagonal entries of the curvature below this share count as zero.
+_LEAST = 1e-10
 # Nuisance columns from which they are factored once for all points, and inputs from which steps take products.
 _MANY_COLUMNS, _MANY_INPUTS = 100, 150
 # The share of a neuron that its linear part has to leave for one subtraction to be precise.
@@ -111,13 +109,13 @@ class SeparableRows:
         return self.nuisance * self.weight[:, None], self.y * self.weight[:, None]
 
     @cached_property
-    def _factored(self) -> tuple[_Factor, np.ndarray, np.ndarray, np.ndarray]:
+    def _factored(self) -> tuple[Factor, np.ndarray, np.ndarray, np.ndarray]:
         """The nuisance columns, the targets, their coefficients in the basis of those, and what these leave."""
         if self.origin is not None:
             return self.origin._factored
         columns, y = self._weighted
         quick = independent_columns(columns)
-        factor = _Factor.of(columns) if quick is None else _Factor(quick[0], None, *quick[1:])
+        factor = factored(columns) if quick is None else Singular(*quick)
         inside = factor.basis.T @ y
         return factor, y, inside, y - factor.basis @ inside
 
@@ -146,7 +144,7 @@ class SeparableRows:
         # What is left of a neuron near its linear part is small: twice, so that it is orthogonal to rounding.
         if np.any(np.linalg.norm(left, axis=0) < _NEARLY_LINEAR * size):
             left -= fixed @ (fixed.T @ left)
-        neurons = _Factor.of(left, size)
+        neurons = factored(left, size)
         basis = neurons.basis
         projected = basis.T @ rest
         output = neurons.solution(projected)
@@ -171,13 +169,13 @@ class SeparableRows:
         columns[:, : nuisance.shape[1]] = nuisance
         features = self.features(z)
         columns[:, nuisance.shape[1] :] = features if self.weight is None else features * self.weight[:, None]
-        norms = _norms(columns)
+        norms = norms_of(columns)
         nowhere = ProjectedPoint(rows, z, columns, y, np.zeros((columns.shape[1], y.shape[1])), y, np.inf)
         if not np.isfinite(norms).all():
             return nowhere
         if not columns.shape[1]:
             return ProjectedPoint(rows, z, columns, y, np.zeros((0, y.shape[1])), y, 0.5 * float(np.sum(y**2)) / len(y))
-        factor = _Factor.of(columns, norms, relative=True)
+        factor = factored(columns, norms, relative=True)
         projected = factor.basis.T @ y
         solution = factor.solution(projected)
         if not np.isfinite(solution).all():
@@ -185,58 +183,6 @@ class SeparableRows:
         residual = y - factor.basis @ projected
         value = 0.5 * float(np.vdot(residual, residual)) / len(y)
         return ProjectedPoint(rows, z, factor.basis, y, solution, residual, value)
-
-
-def _norms(columns: np.ndarray) -> np.ndarray:
-    """The norm of each column (n, c)."""
-    return np.sqrt(np.einsum("ij,ij->j", columns, columns))
-
-
-class _Factor(NamedTuple):
-    """Columns by an orthonormal basis (n, r) and how coefficients of it become theirs.
-
-    Of regular columns `triangle` has R of their QR decomposition above its diagonal; otherwise it is None, and `right`
-    and `values` are those singular vectors and values of R that count.
-    """
-
-    basis: np.ndarray
-    triangle: np.ndarray | None
-    right: np.ndarray
-    values: np.ndarray
-    scale: np.ndarray
-
-    @classmethod
-    def of(cls, columns: np.ndarray, size: np.ndarray | None = None, *, relative: bool = False) -> _Factor:
-        """Those of columns (n, c) in units of `size` (c,), by default their norms.
-
-        What is singular counts relative to the largest singular value where units are norms, as `relative` says of a
-        size that is given.
-        """
-        relative = relative or size is None
-        # Columns of any size count: an idle neuron's is tiny.
-        scale = np.maximum(_norms(columns) if size is None else size, 1e-300)
-        scaled, count = columns / scale, columns.shape[1]
-        if len(columns) < count:
-            left, values, right = np.linalg.svd(scaled, full_matrices=False)
-            known = values > _SINGULAR * (values[0] if relative else 1.0)
-            return cls(left[:, known], None, right[known], values[known], scale)
-        packed, tau, _, _ = dgeqrf(scaled, lwork=_BLOCK * count, overwrite_a=True)
-        triangle = packed[:count].copy(order="F")
-        basis = dorgqr(packed, tau, lwork=_BLOCK * count, overwrite_a=True)[0]
-        # The least singular value is at least 1/(√c ‖R⁻¹‖₁), and ‖R‖₁ at least any entry: an estimate takes a fraction
-        # of the time of singular values.
-        if dtrcon(triangle)[0] * np.abs(np.diagonal(triangle)).max() > _REGULAR:
-            return cls(basis, triangle, triangle, scale, scale)
-        left, values, right = np.linalg.svd(np.triu(triangle), full_matrices=False)
-        known = values > _SINGULAR * (values[0] if relative else 1.0)
-        return cls(basis @ left[:, known], None, right[known], values[known], scale)
-
-    def solution(self, projected: np.ndarray) -> np.ndarray:
-        """Coefficients (c, m) of the columns for those (r, m) of the basis; infinite where these are too large."""
-        with np.errstate(over="ignore"):
-            if self.triangle is not None:
-                return dtrtrs(self.triangle, projected)[0] / self.scale[:, None]
-            return (self.right.T @ (projected / self.values[:, None])) / self.scale[:, None]
 
 
 @dataclass

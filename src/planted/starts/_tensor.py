@@ -116,7 +116,7 @@ def _span(
     rows: Rows, fit: Any, orders: Orders, k: int, alpha: np.ndarray, key: jax.Array
 ) -> tuple[np.ndarray, np.ndarray]:
     """Orthonormal V (d, k) and the k + 1 largest singular values of what gave it."""
-    d = rows.n_features
+    (d,) = rows.shape
     if orders.subspace == 2:
         values, vectors = np.linalg.eigh(np.asarray(fit.quadratic))
         order = np.argsort(-np.abs(values))
@@ -257,7 +257,7 @@ def start_from_moments(
     'ok'
     """
     plain = parts
-    k, d = n_hidden, plain[0].n_features
+    k, (d,) = n_hidden, plain[0].shape
     if not 1 <= k <= d:
         raise ValueError(f"the tensor start needs at most as many neurons as inputs, but {k} > {d}")
     if alpha not in ("mean", "random"):
