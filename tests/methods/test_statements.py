@@ -688,10 +688,16 @@ def test_neurons_that_explain_nothing_are_not_called_as_good_as_others(state):
     est = PlantedRegressor(2, "relu", random_state=state).fit(X, y)
     assert "explains the rows left out as well" not in est.result_.reason
     assert est.score(X, y) > 0.999999 or est.result_.advice.startswith("Try another random_state")
-    alone = PlantedRegressor(1, "relu", random_state=state).fit(X, y).result_
-    assert "4 distinct rows are too few" in alone.reason
-    assert "rows that are equal count as one" in alone.reason
-    assert alone.advice == "Give rows with other inputs, or, if there is no noise, ask for more neurons."
+    fit = PlantedRegressor(1, "relu", random_state=state).fit(X, y)
+    alone, by_itself = fit.result_, fit.network_.intercept == 0
+    # Of two minima that one neuron has, rounding decides which a start ends in.
+    said = (
+        ["4 distinct rows are too few", "rows that are equal count as one"] if by_itself else ["4 distinct inputs came"]
+    )
+    assert all(sentence in alone.reason for sentence in said)
+    more = "Give rows with other inputs, or, if there is no noise, ask for more neurons."
+    several = "Take the network as one of several that explain these rows as well, or give rows with other inputs."
+    assert alone.advice == (more if by_itself else several)
 
 
 @pytest.mark.parametrize("state", range(3))

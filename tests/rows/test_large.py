@@ -648,7 +648,7 @@ def test_ctrl_c_leaves_a_checkpoint_that_resumes(data, tmp_path, capsys, monkeyp
     each = LocalEngine.each
 
     def interrupted(self, chunks, task, *args):
-        if self.counts.passes == 4:
+        if self.counts.passes == 2:
             raise KeyboardInterrupt
         return each(self, chunks, task, *args)
 
