@@ -54,7 +54,16 @@ _OPERATED = {"button", "link", "searchbox", "textbox", "combobox", "slider", "sp
 
 
 def operated(driver):
-    """Role and name, as a screen reader has them, of everything that can be operated or is a picture."""
+    """Role and name, as a screen reader has them, of everything that can be operated or is a picture.
+
+    The browser makes the tree for screen readers some time after it was asked for the first time.
+    """
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(driver, 600).until(_operated)
+
+
+def _operated(driver):
     nodes = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     shown = [node for node in nodes if not node["ignored"] and node["role"]["value"] in _OPERATED]
     return [(node["role"]["value"], node["name"]["value"].strip()) for node in shown]
