@@ -6,7 +6,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
-from sklearn.datasets import load_linnerud
+from sklearn.datasets import load_breast_cancer, load_linnerud
 from sklearn.exceptions import ConvergenceWarning
 
 from planted import Network, PlantedRegressor, activations, certify, load, match
@@ -483,3 +483,14 @@ def test_no_candidate_is_left_without_a_word(seed):
     again = Choice.from_arrays(choice.to_arrays(), None)
     assert str(again) == str(choice)
     assert [one.reason for one in again.candidates] == [one.reason for one in choice.candidates]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_linear_function_with_structure_gives_way_only_to_numbers_that_pay():
+    """Twice as many numbers had been taken, as they explained the rows held out better by 0.1 % and hid structure."""
+    table = load_breast_cancer().data
+    order = np.random.default_rng(6).permutation(len(table))[:427]
+    est = PlantedRegressor(random_state=0).fit(np.delete(table, 1, 1)[order], table[order, 1])
+    assert est.network_.n_hidden == 0
+    assert "the residuals have structure" in est.result_.reason
+    assert "no neuron is needed" not in f"{est.choice_}{est.result_}"

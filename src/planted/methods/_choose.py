@@ -15,7 +15,7 @@ r"""Which kind of network? Activation, width and parts that a caller leaves open
 6. Of many inputs, winners lend their neurons to families that look alike (:mod:`planted.methods._lending`). Those that
    tie up to two standard errors, and neurons with a kink that are as likely as steep smooth ones, are fitted to all
    rows and compared by their likelihood there; of those that are as likely, one with doubtful residuals gives way.
-7. A candidate whose residuals show structure gives way to one whose residuals show none.
+7. A candidate whose residuals show structure gives way to one whose residuals show none and whose numbers pay.
 8. A linear function that predicts rows left out not clearly better than their mean gives way to it: the verdict would
    say so.
 
@@ -56,6 +56,8 @@ _PART_LEVEL = 0.01
 _TELLING = 0.25
 # Standard errors up to which finalists tie.
 _FINAL_ERRORS = 2.0
+# Why a network is not chosen that a linear function ties with.
+_NEEDLESS = "no neuron is needed"
 # A smaller p-value of the residual test gives way to another finalist that is as likely.
 _DOUBTFUL = 0.05
 # Apart from the keys of the paths, which are numbered.
@@ -298,14 +300,21 @@ class _Contest(Lending):
     # Structure.
 
     def without_structure(self, chosen: Entry) -> Entry:
-        """The chosen one, or the simplest better one whose residuals show no structure."""
+        """The chosen one, or the simplest whose residuals show no structure and that pays for its numbers.
+
+        Many numbers hide structure, and explain held-out rows a little better by chance.
+        """
         if not self.structured(chosen):
             return chosen
-        better = [entry for entry in self.entries.values() if self.loss(entry) < self.loss(chosen)]
+        enough = {id(entry): self.loss(chosen) - self.price(chosen, entry) for entry in self.entries.values()}
+        better = [entry for entry in self.entries.values() if self.loss(entry) < enough[id(entry)]]
         for entry in sorted(better, key=lambda entry: entry.numbers):
             if not self.structured(entry):
                 chosen.why = f"residuals have structure (p = {chosen.p_value:.1g}, level {LEVEL:g})"
                 return entry
+        for entry in self.entries.values():
+            # Whether a linear function is enough is not known where it leaves structure.
+            entry.why = "" if entry.why == _NEEDLESS else entry.why
         return chosen
 
     def better_than_the_mean(self, chosen: Entry) -> Entry:
@@ -340,7 +349,7 @@ class _Contest(Lending):
         if no_worse:
             chosen = self.simplest(no_worse)
         for entry in tying if chosen.family is None else less:
-            why = "less likely on all rows" if chosen.family else "no neuron is needed" * (entry.family is not None)
+            why = "less likely on all rows" if chosen.family else _NEEDLESS * (entry.family is not None)
             entry.why = entry.why or why
         return chosen
 
