@@ -494,3 +494,14 @@ def test_a_linear_function_with_structure_gives_way_only_to_numbers_that_pay():
     assert est.network_.n_hidden == 0
     assert "the residuals have structure" in est.result_.reason
     assert "no neuron is needed" not in f"{est.choice_}{est.result_}"
+
+
+def test_rows_that_hardly_pass_a_kink_on_some_level_do_not_hide_two_neurons_behind_others():
+    """Four neurons, biases and a linear part had been chosen: which side is active cannot be read off that part."""
+    draws = np.random.default_rng(8)
+    X = np.column_stack([np.eye(3)[draws.integers(3, size=400)], draws.standard_normal((400, 2))])
+    weights = draws.standard_normal((2, 5))
+    teacher = Network(1.5 * weights / np.linalg.norm(weights, axis=1, keepdims=True), [1.5, -1.2])
+    est = PlantedRegressor(random_state=0).fit(X, teacher.predict(X))
+    assert est.result_.status == "recovered"
+    assert match(est.network_, teacher).weight_error < 1e-9

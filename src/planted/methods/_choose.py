@@ -15,8 +15,10 @@ r"""Which kind of network? Activation, width and parts that a caller leaves open
 6. Of many inputs, winners lend their neurons to families that look alike (:mod:`planted.methods._lending`). Those that
    tie up to two standard errors, and neurons with a kink that are as likely as steep smooth ones, are fitted to all
    rows and compared by their likelihood there; of those that are as likely, one with doubtful residuals gives way.
-7. A candidate whose residuals show structure gives way to one whose residuals show none and whose numbers pay.
-8. A linear function that predicts rows left out not clearly better than their mean gives way to it: the verdict would
+7. One that explains every row gives way to neurons with one kink that do so with fewer numbers
+   (:mod:`planted.methods._plain_kinks`).
+8. A candidate whose residuals show structure gives way to one whose residuals show none and whose numbers pay.
+9. A linear function that predicts rows left out not clearly better than their mean gives way to it: the verdict would
    say so.
 
 All of it is spared where few rows confirm the network of fewest parts (:mod:`planted.methods._plainest`).
@@ -33,8 +35,8 @@ from planted.methods._choice import Candidate, Choice
 from planted.methods._comparison import INDIFFERENT, STANDARD_ERRORS, Entry
 from planted.methods._facts import EXACT, HELD_OUT_FLOOR, LEVEL
 from planted.methods._families import Family
-from planted.methods._lending import Lending
 from planted.methods._observations import observations
+from planted.methods._plain_kinks import PlainKinks
 from planted.methods._plainest import plainest
 from planted.methods._problem import Free, Problem
 from planted.methods._question import Question
@@ -85,7 +87,7 @@ def choose(problem: Problem, question: Question) -> Choice:
     return plainest(problem, question) or _Contest(problem, question).choice()
 
 
-class _Contest(Lending):
+class _Contest(PlainKinks):
     def choice(self) -> Choice:
         question = self.question
         if question.n_hidden is None:
@@ -101,7 +103,7 @@ class _Contest(Lending):
             for family in self.sized(alive) if alive else ():
                 best = self.on_more_rows(self.simplest_of(family))
                 finalists.append(best if passed() else self.pruned(best))
-        chosen = self.settled(self.lent(finalists))
+        chosen = self.plain_kinks(self.settled(self.lent(finalists)))
         if question.n_hidden is None and not passed():
             chosen = self.without_structure(chosen)
         return self.table_of(self.better_than_the_mean(chosen))

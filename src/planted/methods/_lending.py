@@ -59,7 +59,7 @@ class Lending(Sizes):
         assert lender.family is not None
         assert lender.member is not None
         own, place, free = lender.family, lender.family.members.index(lender.member), lender.free
-        kinked = family.representative.homogeneity == 1 and _bends_once(own.representative)
+        kinked = family.representative.homogeneity == 1 and bends_once(own.representative)
         alike = family.shape == own.shape and family.name != own.name
         if not (kinked or alike) or place >= len(family.members):
             return None
@@ -91,20 +91,16 @@ class Lending(Sizes):
         if kinked.member is None or smooth.member is None or self.exact(smooth) or passed():
             return False
         sharp, bent = kinked.member.activation, smooth.member.activation
-        if (
-            sharp.homogeneity != 1
-            or not _bends_once(bent)
-            or (kinked.width, kinked.free) != (smooth.width, smooth.free)
-        ):
+        if sharp.homogeneity != 1 or not bends_once(bent) or (kinked.width, kinked.free) != (smooth.width, smooth.free):
             return False
         return self.count * math.log(self.on_all(kinked).loss / self.on_all(smooth).loss) <= INDIFFERENT
 
 
 def _may_be_kinks(activation: Activation) -> bool:
     """Whether neurons look like ones with a kink where their weights are steep, or have several themselves."""
-    return _bends_once(activation) or len(activation.kinks) > 1
+    return bends_once(activation) or len(activation.kinks) > 1
 
 
-def _bends_once(activation: Activation) -> bool:
+def bends_once(activation: Activation) -> bool:
     """Whether a smooth neuron with steep weights has one kink."""
     return bool(activation.centred_parity == "even" and activation.tilt and activation.homogeneity is None)
