@@ -41,7 +41,8 @@ def strengths(problem: LabelProblem) -> tuple[float, ...]:
     >>> [len(strengths(replace(problem, n_hidden=k))) for k in (0, 1)]
     [9, 7]
     """
-    if problem.n_hidden == (problem.link == "mean"):
+    nearly_linear = 1 if problem.link == "mean" else 0
+    if problem.n_hidden == nearly_linear:
         return (0.0, *WEAKER, *STRENGTHS[1:])
     return STRENGTHS
 

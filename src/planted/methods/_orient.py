@@ -86,8 +86,8 @@ def signs_of_sum(columns: np.ndarray, goal: np.ndarray) -> np.ndarray:
     solution = scipy.optimize.lsq_linear(columns, goal, bounds=(-1.0, 1.0), tol=1e-12)
     rounded = np.where(solution.x < 0, -1.0, 1.0)
 
-    def missed(patterns: np.ndarray) -> np.ndarray:
-        return np.linalg.norm(patterns @ columns.T - goal, axis=1)
+    def missed(signs: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(signs @ columns.T - goal, axis=1)
 
     if missed(rounded[None])[0] <= _MATCHED * float(np.linalg.norm(columns)) or k > _HALVED:
         return rounded
@@ -95,15 +95,15 @@ def signs_of_sum(columns: np.ndarray, goal: np.ndarray) -> np.ndarray:
     diagonal = np.abs(np.diagonal(triangle))
     rank = int(np.sum(diagonal > 1e-10 * diagonal[0]))
     if k - rank <= _ENUMERATED:
-        free = _patterns(k - rank)
+        free = patterns(k - rank)
         inside, outside = order[:rank], order[rank:]
         solved = np.linalg.lstsq(columns[:, inside], goal[:, None] - columns[:, outside] @ free.T, rcond=None)[0].T
-        patterns = np.empty((len(free), k))
-        patterns[:, outside], patterns[:, inside] = free, np.where(solved < 0, -1.0, 1.0)
+        tried = np.empty((len(free), k))
+        tried[:, outside], tried[:, inside] = free, np.where(solved < 0, -1.0, 1.0)
     else:
-        patterns = _halved(columns, goal)
-    patterns = np.vstack([rounded, patterns])
-    return patterns[int(missed(patterns).argmin())]
+        tried = _halved(columns, goal)
+    tried = np.vstack([rounded, tried])
+    return tried[int(missed(tried).argmin())]
 
 
 def one_sided(terms: np.ndarray, linear: np.ndarray, *, turned: bool = False) -> np.ndarray | None:
@@ -121,26 +121,26 @@ def one_sided(terms: np.ndarray, linear: np.ndarray, *, turned: bool = False) ->
     """
     count = terms.shape[1]
     if count <= _ENUMERATED:
-        patterns = _patterns(count)
+        signs = patterns(count)
     else:
         pairs = np.triu_indices(count + 1)
-        patterns = np.ones((len(pairs[0]), count + 1))
+        signs = np.ones((len(pairs[0]), count + 1))
         for places in pairs:
-            patterns[np.arange(len(patterns)), places] = -1.0
-        patterns = np.vstack([patterns[:, :count], _descended(terms, linear), _descended(-terms, -linear)])
-    order = np.argsort(np.sum(patterns < 0, axis=1), kind="stable")
-    patterns = patterns[order]
+            signs[np.arange(len(signs)), places] = -1.0
+        signs = np.vstack([signs[:, :count], _descended(terms, linear), _descended(-terms, -linear)])
+    order = np.argsort(np.sum(signs < 0, axis=1), kind="stable")
+    signs = signs[order]
     if turned:
-        patterns = patterns[np.any(patterns < 0, axis=1)]
+        signs = signs[np.any(signs < 0, axis=1)]
     floor = _NO_SIGN * float(np.max(np.abs(linear) + np.abs(terms).sum(axis=1), initial=0.0))
 
     def on_one_side(some: np.ndarray, rows: slice) -> np.ndarray:
         left = linear[rows, None] - terms[rows] @ some.T
         return np.all(left >= -floor, axis=0) | np.all(left <= floor, axis=0)
 
-    patterns = patterns[on_one_side(patterns, slice(_FEW))]
-    for first in range(0, len(patterns), _BLOCK):
-        block = patterns[first : first + _BLOCK]
+    signs = signs[on_one_side(signs, slice(_FEW))]
+    for first in range(0, len(signs), _BLOCK):
+        block = signs[first : first + _BLOCK]
         sided = block[on_one_side(block, slice(None))]
         if len(sided):
             return sided[0]
@@ -160,8 +160,15 @@ def _descended(terms: np.ndarray, linear: np.ndarray) -> np.ndarray:
         sign[place] = -sign[place]
 
 
-def _patterns(count: int) -> np.ndarray:
-    """All patterns (2^count, count) of signs."""
+def patterns(count: int) -> np.ndarray:
+    """All patterns (2^count, count) of signs.
+
+    >>> patterns(2)
+    array([[ 1.,  1.],
+           [-1.,  1.],
+           [ 1., -1.],
+           [-1., -1.]])
+    """
     return 1.0 - 2.0 * ((np.arange(2**count)[:, None] >> np.arange(count)) & 1)
 
 
@@ -169,7 +176,7 @@ def _halved(columns: np.ndarray, goal: np.ndarray) -> np.ndarray:
     """Patterns whose sum is nearest to the goal along one direction."""
     mix = np.sqrt(np.arange(2.0, len(goal) + 2)) % 1.0
     values, wanted, half = mix @ columns, float(mix @ goal), columns.shape[1] // 2
-    left, right = _patterns(half), _patterns(columns.shape[1] - half)
+    left, right = patterns(half), patterns(columns.shape[1] - half)
     sums, others = left @ values[:half], wanted - right @ values[half:]
     order = np.argsort(sums)
     place = np.searchsorted(sums[order], others)

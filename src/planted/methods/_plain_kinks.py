@@ -17,6 +17,7 @@ from planted.methods._comparison import Entry
 from planted.methods._facts import EXACT
 from planted.methods._families import Family, Member
 from planted.methods._lending import Lending, bends_once
+from planted.methods._orient import patterns
 from planted.methods._problem import Free
 from planted.methods._screen_rows import Shape
 from planted.numerics.deadline import passed
@@ -92,16 +93,18 @@ class PlainKinks(Lending):
         if not np.all(lengths > 0):
             return None
         hidden = hidden / lengths[:, None]
-        k = len(hidden)
-        sides = 1.0 - 2.0 * ((np.arange(1 if act.parity == "even" else 2**k)[:, None] >> np.arange(k)) & 1)
+        # Even neurons have no sides.
+        sides = patterns(len(hidden))[: 1 if act.parity == "even" else None]
         rows = table.separable(Shape.of(act, free), table.folds[0][0])
         values = [rows.at(hidden * side[:, None]).value for side in sides]
         paths = [self.path(family, fold) for fold in range(len(table.folds))]
         for side in sides[np.argsort(values, kind="stable")[:_TRIED]]:
             begin = hidden * side[:, None]
-            if passed() or paths[0].descended(member, free, begin).loss > EXACT:
+            first = paths[0].descended(member, free, begin)
+            if first.loss > EXACT or passed():
                 continue
-            entry = self.entered(family, member, free, [path.descended(member, free, begin) for path in paths])
+            others = [path.descended(member, free, begin) for path in paths[1:]]
+            entry = self.entered(family, member, free, [first, *others])
             if self.exact(entry):
                 return entry
         return None
